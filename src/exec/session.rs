@@ -133,7 +133,7 @@ impl ExecSession {
         let store_clock = self.context.store_clock.borrow().clone();
         let earlier = store_clock.map_or(UtcMillis(0), |store_clock| store_clock.earlier(wall, now));
         let open = Open::by_guest(self.caller(), self.lease, wall);
-        let open = Open { known, earlier, ..open };
+        let open = Open { is_known_job: known, latest_of_earlier_eras: earlier, ..open };
         let reply = self.context.store.submit(&self.lock, &Request::Open(open)).await?;
         self.context.hear(&reply);
         if matches!(reply.answer, Answer::Opened { .. }) {
@@ -158,7 +158,7 @@ impl ExecSession {
             // Whether to wait is decided by `exec`: a lock that is held is an answer, and makes no entry in the job's
             // history.
             overlap: Overlap::Wait,
-            reruns_within: self.job.as_ref().and_then(|job| job.reruns_within(tick)),
+            rerun_deadline: self.job.as_ref().and_then(|job| job.rerun_deadline(tick)),
         };
         let sent = self.context.clock.boot();
         let reply = match self.context.store.submit(&self.lock, &Request::Manual(manual)).await {

@@ -119,7 +119,7 @@ pub(crate) const MAX_DEFAULT_START_DEADLINE: Duration = Duration::from_secs(3600
 impl JobSpec {
     /// Returns for how long after the end of an interrupted run `tick` may be rerun; the protocol adds a lease. `None`
     /// if the job has no reruns.
-    pub fn reruns_within(&self, tick: super::Tick) -> Option<Duration> {
+    pub fn rerun_deadline(&self, tick: super::Tick) -> Option<Duration> {
         (self.on_interrupt == OnInterrupt::Rerun).then(|| self.start_deadline_of(tick))
     }
 

@@ -35,15 +35,15 @@ impl Open {
     pub fn by_guest(caller: Caller, lease: Duration, wall: UtcMillis) -> Self {
         Self {
             caller,
-            sched: ScheduleHash::default(),
-            since: UtcMillis(0),
+            schedule_hash: ScheduleHash::default(),
+            schedule_since: UtcMillis(0),
             wall,
             ahead: None,
-            returns_ahead: 0,
+            reopened_ahead_count: 0,
             lease,
-            agreed: false,
-            known: false,
-            earlier: UtcMillis(0),
+            files_agree: false,
+            is_known_job: false,
+            latest_of_earlier_eras: UtcMillis(0),
             dropped: None,
             pausing: None,
         }
@@ -54,8 +54,8 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
     if transition.server.era != open.caller.era {
         return transition.new_era();
     }
-    transition.look_by(open.wall);
-    if transition.record.is_none() && open.sched == ScheduleHash::none() {
+    transition.set_latest_correct_time(open.wall);
+    if transition.record.is_none() && open.schedule_hash == ScheduleHash::none() {
         return transition.answer(Answer::Opened {
             since: UtcMillis(0),
             pausing: None,
@@ -64,38 +64,40 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
             returns_ahead: 0,
         });
     }
-    let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
+    let wait =
+        if open.is_known_job { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
     if transition.record.is_none() {
         // No tick of an unknown job can have been decided, so the time that the clock showed before it was set back does
         // not count.
-        let heard = if open.known { open.caller.heard } else { open.earlier };
-        transition.create(&open.caller, heard, (wait, open.known));
+        let heard =
+            if open.is_known_job { open.caller.latest_store_time } else { open.latest_of_earlier_eras };
+        transition.create(&open.caller, heard, (wait, open.is_known_job));
     }
     let ahead = open.ahead.filter(|ahead| !transition.was_returned_after(open, *ahead));
     if let Some(ahead) = ahead {
         transition.close_ahead(ahead);
     }
-    transition.adopt_era(&open.caller, open.earlier, open.lease);
-    transition.fall_back(&open.caller, open.lease);
+    transition.adopt_era(&open.caller, open.latest_of_earlier_eras, open.lease);
+    transition.detect_rollback(&open.caller, open.lease);
     transition.raise_floor(&open.caller);
     transition.wait_for_remembered(open);
-    transition.recall(open);
+    transition.merge_memory(open);
     transition.forget_longer(open);
     if let Some(ahead) = ahead {
-        transition.recall_ahead(ahead, &open.caller);
+        transition.merge_ahead(ahead, &open.caller);
     }
     transition.reopen();
     let (now, front) = (transition.server.now, transition.front);
     let record = transition.record_mut();
-    record.recall_since(open.caller.seen, &open.sched, Some(open.since));
+    record.merge_since(open.caller.known_mark, &open.schedule_hash, Some(open.schedule_since));
     let former = record.schedule_since;
-    record.reschedule(&open.sched, open.since.min(now), now);
+    record.reschedule(&open.schedule_hash, open.schedule_since.min(now), now);
     gaps::record_dropped(&mut transition, open, former);
     let record = transition.record_mut();
     if let Some(pausing) = &open.pausing {
-        record.recall_pausing(pausing);
+        record.merge_pausing(pausing);
     }
-    record.reopened_ahead_count = record.reopened_ahead_count.max(open.returns_ahead);
+    record.reopened_ahead_count = record.reopened_ahead_count.max(open.reopened_ahead_count);
     let (since, pausing, returns_ahead) =
         (record.schedule_since, record.pausing(), record.reopened_ahead_count);
     let (ahead, closed) = (record.ahead(front), record.closed_ahead(front));

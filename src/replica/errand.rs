@@ -149,7 +149,7 @@ pub(super) async fn open(
     let replies = match known {
         Err(error) => vec![Err(error); opens.len() + ends.len()],
         Ok(known) => {
-            opens.iter_mut().zip(known).for_each(|((_, open), known)| open.known |= known);
+            opens.iter_mut().zip(known).for_each(|((_, open), known)| open.is_known_job |= known);
             let opens = opens.into_iter().map(|(job, open)| (job, Request::Open(open)));
             let ends = ends.into_iter().map(|(job, finish)| (job, Request::Finish(finish)));
             let opened = submit_many(&context, opens.collect()).await;

@@ -252,7 +252,7 @@ impl TickFacts<'_> {
             let tick = self.time(running.tick.0);
             return format!("it waits for the run of {tick}{on} to end, until {}", self.time(until));
         }
-        if record.waits_for_nobody(LeaseInstant(self.now.0)) {
+        if record.waits_without_holder(LeaseInstant(self.now.0)) {
             let wait = UtcMillis(record.locked_until.0);
             return format!(
                 "it waits: the store was restarted or lost records, and no run starts before {}",

@@ -154,7 +154,7 @@ impl Snapshot {
         let of_owner = |peer: &&Peer| Some(&peer.beat.node) == record.owner.as_ref();
         let peer = self.peers.iter().find(of_owner);
         let tells = peer.is_some_and(|peer| peer.beat.running.iter().any(|run| Some(run.run) == record.run));
-        if tells { peer.is_some_and(|peer| self.is_live(peer)) } else { record.is_heard(self.now) }
+        if tells { peer.is_some_and(|peer| self.is_live(peer)) } else { record.has_renewed_lately(self.now) }
     }
 }
 

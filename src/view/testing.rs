@@ -126,11 +126,11 @@ impl Bench {
             expect: pulse.now,
             era: pulse.era,
             calm: Duration::MAX,
-            heard: UtcMillis(0),
+            latest_store_time: UtcMillis(0),
             largest_lease: Duration::ZERO,
-            seen: None,
-            answered: None,
-            leapt: None,
+            known_mark: None,
+            answered_mark: None,
+            leapt_from: None,
             largest_fence: Fence(0),
         }
     }
@@ -148,7 +148,7 @@ impl Bench {
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
         let (sched, lease) = (self.sched(job), spec.lease);
-        let open = Open { sched, ..Open::by_guest(caller, lease, UtcMillis(0)) };
+        let open = Open { schedule_hash: sched, ..Open::by_guest(caller, lease, UtcMillis(0)) };
         let answer = self.submit(job, Request::Open(open)).await;
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }
@@ -164,7 +164,7 @@ impl Bench {
             prev: spec.schedule.at_or_before(UtcMillis(tick.as_millis() - 1)),
             gap: None,
             gap_reason: Reason::NoReplica,
-            sched: self.sched(job),
+            schedule_hash: self.sched(job),
             lease: spec.lease,
             start_deadline: spec.start_deadline_of(tick),
             overlap: Overlap::Skip,

@@ -88,14 +88,14 @@ pub(crate) fn fail_over_to_one_who_was_away(world: &mut World) {
     world.link.cut();
     world.replicas[2].kill();
     world.skip_lines();
-    let is_heard = |line: &Value| {
+    let has_renewed_lately = |line: &Value| {
         line["message"] == "tick decided elsewhere"
             && line["job"] == JOB
             && line["tick"] != known["tick"]
             && line["node"] == "n0"
             && line["holder"] == "n1"
     };
-    world.wait_for("a tick that one runs and the other has heard of", is_heard);
+    world.wait_for("a tick that one runs and the other has heard of", has_renewed_lately);
     let is_its_end =
         |line: &Value| line["message"] == "run recorded" && line["job"] == JOB && line["node"] == "n1";
     world.wait_for("its end", is_its_end);

@@ -92,7 +92,7 @@ fn nothing_stays_recorded_of_ticks_that_have_not_come() {
 
 #[test]
 fn opening_a_mark_ahead_returns_the_newest_tick_that_stays_decided() {
-    let closed = |book: &mut Book, known| match book.open(|open| open.known = known) {
+    let closed = |book: &mut Book, known| match book.open(|open| open.is_known_job = known) {
         Answer::Opened { closed, .. } => closed,
         answer => panic!("{answer:?}"),
     };
@@ -116,7 +116,7 @@ fn opening_a_mark_ahead_returns_the_newest_tick_that_stays_decided() {
 fn was_ahead_at_first(memory: Memory, opened: f64) -> Book {
     let mut book = Book::new(memory);
     set_clock(&mut book, opened);
-    let answer = book.open(|open| open.known = false);
+    let answer = book.open(|open| open.is_known_job = false);
     assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     book.pass(LEASE);
     run_an_hour_ahead(&mut book, |claim| claim.caller.calm = LEASE);
@@ -196,7 +196,7 @@ fn forgotten_ticks_and_ticks_passed_by_a_clock_ahead_have_separate_entries() {
     book.finish(&first, |_| {});
     set_clock(&mut book, 30.0);
     book.new_era();
-    book.open(|open| open.caller.heard = at(30.0));
+    book.open(|open| open.caller.latest_store_time = at(30.0));
     set_clock(&mut book, HOUR);
     let answer = book.claim(tick(HOUR), |claim| {
         just_stepped(claim);
@@ -318,12 +318,14 @@ fn an_operator_sets_a_mark_back_and_no_memory_raises_it_again() {
         assert_eq!(set_mark(&mut book, now), Answer::Noted);
         assert!(!book.record().lies_ahead(now));
         assert_eq!(set_mark(&mut book, now), Answer::AlreadyDecided);
-        book.open(|open| (open.caller.seen, open.caller.answered) = (Some(at(HOUR)), Some(at(HOUR))));
+        book.open(|open| {
+            (open.caller.known_mark, open.caller.answered_mark) = (Some(at(HOUR)), Some(at(HOUR)))
+        });
         assert!(!book.record().lies_ahead(now), "{:?}", book.record());
         // Nor does one of a former life of the store, and nothing that has come since counts as lost.
         let before = (book.record().mark, book.record().lost_after, book.record().locked_until);
         set_clock(&mut book, 60.0);
-        book.open(|open| open.earlier = at(HOUR - 1.0));
+        book.open(|open| open.latest_of_earlier_eras = at(HOUR - 1.0));
         assert_eq!((book.record().mark, book.record().lost_after, book.record().locked_until), before);
     }
 }
@@ -340,9 +342,9 @@ fn a_run_by_a_clock_ahead_again_after_the_mark_was_set_back_is_remembered() {
             let tick = tick(1_800.0);
             book.record.as_ref().is_some_and(|record| record.mark >= tick.instant())
         };
-        book.open(|open| (open.ahead, open.returns_ahead) = (ran, 0));
+        book.open(|open| (open.ahead, open.reopened_ahead_count) = (ran, 0));
         assert!(!decided(&book), "who learnt of it before the mark was set back");
-        let answer = book.open(|open| (open.ahead, open.returns_ahead) = (ran, 1));
+        let answer = book.open(|open| (open.ahead, open.reopened_ahead_count) = (ran, 1));
         assert!(decided(&book), "who learnt of it since then");
         assert!(matches!(answer, Answer::Opened { returns_ahead: 1, .. }), "{answer:?}");
     }
@@ -379,7 +381,7 @@ fn after_the_mark_was_set_back_a_tick_given_back_is_no_sign_of_a_rollback() {
         set_clock(&mut book, 60.0);
         let run = book.win(tick(60.0));
         book.abandon(&run);
-        assert!(is_won(&book.claim(tick(60.0), |claim| claim.caller.answered = Some(at(60.0)))));
+        assert!(is_won(&book.claim(tick(60.0), |claim| claim.caller.answered_mark = Some(at(60.0)))));
     }
 }
 
@@ -393,7 +395,7 @@ fn a_leap_that_is_found_to_lie_ahead_is_no_sign_of_a_store_that_went_back() {
         let leap = format!("{}-{}", at(0.0).0, at(HOUR).0);
         (book.record().leaps, book.record().mark) = (leap.parse().expect("a leap"), at(HOUR));
         set_clock(&mut book, 90.0);
-        let answer = book.claim(tick(90.0), |claim| claim.caller.answered = Some(at(60.0)));
+        let answer = book.claim(tick(90.0), |claim| claim.caller.answered_mark = Some(at(60.0)));
         assert!(is_won(&answer), "{answer:?}");
     }
 }
@@ -405,7 +407,7 @@ fn by_hand_after_a_rollback(book: &mut Book, seconds: f64) -> Answer {
     book.win(tick(seconds));
     *book.record() = before;
     set_clock(book, seconds + 1.0);
-    book.manual(|manual| manual.caller.answered = Some(at(seconds)))
+    book.manual(|manual| manual.caller.answered_mark = Some(at(seconds)))
 }
 
 #[test]
@@ -434,9 +436,9 @@ fn a_run_by_hand_notices_that_the_store_went_back_also_while_the_mark_lies_ahead
 fn a_remade_record_learns_how_often_ticks_ahead_were_reopened() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let answer = book.open(|open| open.returns_ahead = 3);
+        let answer = book.open(|open| open.reopened_ahead_count = 3);
         assert!(matches!(answer, Answer::Opened { returns_ahead: 3, .. }), "{answer:?}");
-        let answer = book.open(|open| open.returns_ahead = 2);
+        let answer = book.open(|open| open.reopened_ahead_count = 2);
         assert!(matches!(answer, Answer::Opened { returns_ahead: 3, .. }), "{answer:?}");
     }
 }
@@ -464,7 +466,7 @@ fn a_record_that_knows_less_than_it_has_told_waits_as_in_a_new_era() {
         // The store goes back, under the same name.
         *book.record() = before;
         book.server.now = at(1.0);
-        let answer = book.claim(tick(0.0), |claim| claim.caller.answered = Some(at(0.0)));
+        let answer = book.claim(tick(0.0), |claim| claim.caller.answered_mark = Some(at(0.0)));
         assert!(!is_won(&answer), "the tick ran: {answer:?}");
         let lease_now = book.server.lease_now;
         assert!(book.record().locked_until > lease_now, "somebody may hold the lock");
@@ -482,7 +484,7 @@ fn a_run_shown_running_by_a_rolled_back_store_frees_no_later_lock_when_it_ends()
         book.win(tick(1.0));
         // The store goes back, under the same name: it does not know the second run.
         *book.record() = before;
-        book.open(|open| open.caller.answered = Some(at(1.0)));
+        book.open(|open| open.caller.answered_mark = Some(at(1.0)));
         assert_eq!(book.finish(&run, |finish| finish.era = Era::default()), Answer::Finished);
         let answer = book.claim(tick(2.0), |claim| claim.prev = None);
         assert!(!is_won(&answer), "the second run goes on: {answer:?}");
@@ -515,8 +517,8 @@ fn a_tick_run_below_a_mark_ahead_does_not_run_again_where_the_store_forgot_it() 
         for is_claimed_again in [true, false] {
             let mut book = forgot_below_the_mark(in_another_life);
             let knows = |claim: &mut Claim| {
-                claim.caller.heard = at(70.0);
-                claim.caller.answered = Some(at(60.0)).filter(|_| !in_another_life);
+                claim.caller.latest_store_time = at(70.0);
+                claim.caller.answered_mark = Some(at(60.0)).filter(|_| !in_another_life);
                 claim.start_deadline = secs(3_600);
             };
             // Ahead of its instant nothing is decided, but the store notices what it has forgotten.
@@ -529,7 +531,7 @@ fn a_tick_run_below_a_mark_ahead_does_not_run_again_where_the_store_forgot_it() 
             set_clock(&mut book, 121.0);
             let answer = book.claim(tick(120.0), |claim| {
                 knows(claim);
-                (claim.caller.heard, claim.prev) = (at(121.0), Some(tick(60.0)));
+                (claim.caller.latest_store_time, claim.prev) = (at(121.0), Some(tick(60.0)));
             });
             assert!(is_won(&answer), "{in_another_life} {is_claimed_again}: {answer:?}");
             let told: Vec<_> = book.entries.iter().filter(|entry| entry.verdict() == lost).collect();
@@ -557,7 +559,7 @@ fn a_tick_that_was_given_back_is_no_sign_of_a_store_that_went_back() {
     let mut book = Book::ready(Memory::Forgetful);
     let run = book.win(tick(0.0));
     book.abandon(&run);
-    assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.answered = Some(at(0.0)))));
+    assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.answered_mark = Some(at(0.0)))));
 }
 
 #[test]
@@ -571,7 +573,7 @@ fn a_store_that_went_back_is_noticed_also_where_an_operator_has_set_a_mark_back(
         let run = book.win(next);
         book.finish(&run, |_| {});
         *book.record() = before;
-        let answer = book.claim(next, |claim| claim.caller.answered = Some(next.instant()));
+        let answer = book.claim(next, |claim| claim.caller.answered_mark = Some(next.instant()));
         assert!(matches!(answer, Answer::Held { by: None, .. }), "it may have run: {answer:?}");
     }
 }
@@ -580,9 +582,9 @@ fn a_store_that_went_back_is_noticed_also_where_an_operator_has_set_a_mark_back(
 fn a_manual_run_on_a_server_that_is_behind_has_a_fence_above_all_that_was_heard() {
     let mut book = Book::ready(Memory::Forgetful);
     book.new_era();
-    book.open(|open| open.caller.heard = at(30.0));
+    book.open(|open| open.caller.latest_store_time = at(30.0));
     book.pass(LEASE);
-    assert!(is_won(&book.manual(|manual| manual.caller.heard = UtcMillis(0))));
+    assert!(is_won(&book.manual(|manual| manual.caller.latest_store_time = UtcMillis(0))));
     assert!(book.record().fence.0 > at(30.0).0);
 }
 
@@ -593,7 +595,8 @@ fn a_tick_that_was_left_by_an_edit_while_a_mark_lies_ahead_has_its_entry() {
         set_clock(&mut book, 100.0);
         let dropped = Some(Dropped { tick: tick(60.0), after: at(0.0), count: Some(1) });
         book.open(|open| {
-            (open.sched, open.since, open.dropped) = (ScheduleHash("bb".into()), at(100.0), dropped);
+            (open.schedule_hash, open.schedule_since, open.dropped) =
+                (ScheduleHash("bb".into()), at(100.0), dropped);
         });
         let edited = Verdict::because(Outcome::Missed, Reason::Edited);
         let of_tick = |entry: &HistoryEntry| entry.tick == tick(60.0) && entry.verdict() == edited;
@@ -680,7 +683,7 @@ fn a_tick_that_is_given_back_after_a_later_one_was_decided_is_no_loss_of_the_sto
     assert_eq!(book.abandon(&unheard), Answer::Abandoned);
     set_clock(&mut book, 139.98);
     let answer = book.claim(tick(140.0), |claim| {
-        (claim.prev, claim.caller.answered) = (Some(tick(130.0)), Some(at(130.0)));
+        (claim.prev, claim.caller.answered_mark) = (Some(tick(130.0)), Some(at(130.0)));
     });
     assert!(is_won(&answer), "{answer:?}");
 }

@@ -10,7 +10,7 @@ use crate::honest::{Active, EVERY, Grant, LEASES, World};
 use crate::sample;
 
 impl World {
-    pub(crate) fn claim(&mut self, who: usize, back: u64, policy: usize, is_heard: bool) {
+    pub(crate) fn claim(&mut self, who: usize, back: u64, policy: usize, has_renewed_lately: bool) {
         let now = self.book.server.now;
         let every = i64::try_from(EVERY * 1000).expect("a small span");
         let newest = (now.0 + 200 - at(0.0).0).div_euclid(every);
@@ -27,7 +27,7 @@ impl World {
         claim.start_deadline = secs(2 * EVERY);
         claim.overlap = [Overlap::Skip, Overlap::Wait, Overlap::Replace][policy % 3];
         claim.on_interrupt = [OnInterrupt::Skip, OnInterrupt::Rerun][policy / 3 % 2];
-        self.ask_for_lock(who, claim, is_heard);
+        self.ask_for_lock(who, claim, has_renewed_lately);
     }
 
     /// The same claim again, as after a reply that was not heard.
@@ -38,10 +38,10 @@ impl World {
         }
     }
 
-    fn ask_for_lock(&mut self, who: usize, claim: Claim, is_heard: bool) {
+    fn ask_for_lock(&mut self, who: usize, claim: Claim, has_renewed_lately: bool) {
         self.replicas[who].claim = Some(claim.clone());
-        let answer = self.send(who, Request::Claim(claim.clone()), is_heard);
-        self.note_grant(who, (claim.run, claim.lease), answer, is_heard);
+        let answer = self.send(who, Request::Claim(claim.clone()), has_renewed_lately);
+        self.note_grant(who, (claim.run, claim.lease), answer, has_renewed_lately);
     }
 
     pub(crate) fn manual(&mut self, who: usize, policy: usize) {
@@ -58,7 +58,7 @@ impl World {
         who: usize,
         (run, lease): (RunId, Duration),
         answer: Option<Answer>,
-        is_heard: bool,
+        has_renewed_lately: bool,
     ) {
         let Some(Answer::Won { fence, .. }) = answer else { return };
         // A replica goes by the lease it asked for; the record's may be longer, as a wait after a loss of memory.
@@ -69,7 +69,7 @@ impl World {
             self.grants.push(Grant { tick, fence, cause, is_started: false, is_given_back: false });
         }
         // A replica runs one attempt at a time of a job; what it cannot start it leaves to its lease.
-        if is_heard && self.replicas[who].active.is_none() {
+        if has_renewed_lately && self.replicas[who].active.is_none() {
             for grant in self.grants.iter_mut().filter(|grant| grant.fence == fence) {
                 grant.is_started = true;
             }
@@ -79,16 +79,16 @@ impl World {
         }
     }
 
-    pub(crate) fn renew(&mut self, who: usize, is_heard: bool) {
+    pub(crate) fn renew(&mut self, who: usize, has_renewed_lately: bool) {
         let Some(active) = self.replicas[who].active.clone() else { return };
         let renew = sample::renew(&active.lease, self.book.server.now);
-        match self.send(who, Request::Renew(renew), is_heard) {
-            Some(Answer::Renewed { .. }) if is_heard => {
+        match self.send(who, Request::Renew(renew), has_renewed_lately) {
+            Some(Answer::Renewed { .. }) if has_renewed_lately => {
                 let era = self.book.server.era.clone();
                 let deadline = active.deadline.renewed(self.boot);
                 self.replicas[who].active = Some(Active { deadline, era, ..active });
             }
-            Some(Answer::Lost) if is_heard => self.replicas[who].active = None,
+            Some(Answer::Lost) if has_renewed_lately => self.replicas[who].active = None,
             _ => {}
         }
     }

@@ -110,7 +110,7 @@ impl Book {
     pub(crate) fn open(&mut self, change: impl FnOnce(&mut Open)) -> Answer {
         self.open_told(|open| {
             change(open);
-            open.earlier = open.earlier.max(open.caller.heard);
+            open.latest_of_earlier_eras = open.latest_of_earlier_eras.max(open.caller.latest_store_time);
         })
     }
 
@@ -119,14 +119,14 @@ impl Book {
         let mut open = sample::open(self.caller());
         change(&mut open);
         // Its own clock shows no less than what it has heard of the store's.
-        open.wall = open.wall.max(open.caller.heard);
+        open.wall = open.wall.max(open.caller.latest_store_time);
         self.ask(Request::Open(open))
     }
 
     pub(crate) fn claim(&mut self, tick: Tick, change: impl FnOnce(&mut Claim)) -> Answer {
         let mut claim = sample::claim(self.caller(), tick);
         change(&mut claim);
-        claim.wall = claim.wall.max(claim.caller.heard);
+        claim.wall = claim.wall.max(claim.caller.latest_store_time);
         self.ask(Request::Claim(claim))
     }
 

@@ -28,7 +28,7 @@ fn rule_3_a_missing_record_is_opened_and_the_lock_waits_a_lease() {
 #[test]
 fn rule_3_what_was_heard_in_an_earlier_era_stays_decided() {
     let mut book = Book::new(Memory::Forgetful);
-    book.claim(tick(0.0), |claim| claim.caller.heard = at(10.0));
+    book.claim(tick(0.0), |claim| claim.caller.latest_store_time = at(10.0));
     assert_eq!(book.record().mark, at(10.2));
 }
 
@@ -51,7 +51,7 @@ fn rule_3_the_tick_that_met_a_missing_record_gets_its_one_entry() {
 fn rule_3_ticks_since_the_mark_that_the_claimant_knew_are_told_of_together() {
     let mut book = Book::new(Memory::Forgetful);
     let knows = |claim: &mut solocron::lease::Claim| {
-        claim.caller.seen = Some(at(-180.0));
+        claim.caller.known_mark = Some(at(-180.0));
         claim.gap = Some(Gap { after: at(-180.0), before: Some(tick(-180.0)), count: 2 });
     };
     book.claim(tick(0.0), knows);
@@ -76,7 +76,7 @@ fn rule_4_a_record_of_another_era_waits_the_longest_lease_and_raises_its_mark() 
         let answer = book.claim(tick(0.0), |claim| {
             claim.lease = secs(of_request);
             claim.caller.largest_lease = secs(remembered);
-            claim.caller.heard = at(-1.0);
+            claim.caller.latest_store_time = at(-1.0);
             claim.caller.calm = Duration::ZERO;
         });
         assert_eq!(answer, held_for(secs(30)));
@@ -97,7 +97,7 @@ fn rule_4_never_shortens_a_wait_nor_lowers_a_mark() {
     book.claim(tick(60.0), |claim| {
         claim.lease = secs(5);
         claim.caller.largest_lease = secs(5);
-        claim.caller.heard = at(-30.0);
+        claim.caller.latest_store_time = at(-30.0);
     });
     // Rule 6 then takes it for a clock that was stepped back; rule 4 alone would have left it.
     let least = book.lease_end(5);
@@ -123,7 +123,7 @@ fn rule_4_a_claimant_with_a_smaller_lease_waits_as_long_as_the_one_who_knew_bett
 fn rule_4_ticks_passed_over_have_one_entry_and_the_first_free_one_runs() {
     let mut book = Book::ready(Memory::Forgetful);
     book.new_era();
-    book.open(|open| open.caller.heard = at(30.0));
+    book.open(|open| open.caller.latest_store_time = at(30.0));
     assert_eq!(book.record().mark, at(30.2));
     book.pass(secs(60));
     assert!(is_won(&book.claim(tick(60.0), |_| {})));
@@ -134,7 +134,7 @@ fn rule_4_ticks_passed_over_have_one_entry_and_the_first_free_one_runs() {
 fn rule_4_forgotten_ticks_that_are_claimed_again_do_not_run_and_are_each_told_once() {
     let mut book = Book::ready(Memory::Forgetful);
     book.new_era();
-    book.open(|open| open.caller.heard = at(125.0));
+    book.open(|open| open.caller.latest_store_time = at(125.0));
     book.pass(secs(130));
     for second in [0.0, 60.0, 0.0, 60.0] {
         book.claim(tick(second), |_| {});
@@ -152,7 +152,7 @@ fn rule_4_forgotten_ticks_that_are_claimed_again_do_not_run_and_are_each_told_on
 fn rule_4_forgotten_ticks_those_yet_to_come_and_missed_ones_have_own_entries() {
     let mut book = Book::ready(Memory::Forgetful);
     book.new_era();
-    book.open(|open| open.caller.heard = at(5.0));
+    book.open(|open| open.caller.latest_store_time = at(5.0));
     book.pass(secs(180));
     assert!(is_won(&book.claim(tick(180.0), |_| {})));
     let expected = [
@@ -169,14 +169,14 @@ fn rule_4_on_a_durable_store_a_restart_forgets_nothing() {
     idle.record().locked_until = idle.lease_end(20);
     idle.new_era();
     idle.server.lease_now = LeaseInstant(1_000);
-    assert!(is_won(&idle.claim(tick(0.0), |claim| claim.caller.heard = at(60.0))));
+    assert!(is_won(&idle.claim(tick(0.0), |claim| claim.caller.latest_store_time = at(60.0))));
 
     let mut running = Book::ready(Memory::Durable);
     running.win(tick(0.0));
     running.new_era();
     running.server.lease_now = LeaseInstant(1_000);
     running.server.now = at(60.0);
-    let claim = |claim: &mut solocron::lease::Claim| claim.caller.heard = at(120.0);
+    let claim = |claim: &mut solocron::lease::Claim| claim.caller.latest_store_time = at(120.0);
     let answer = running.claim(tick(60.0), claim);
     assert!(is_held_by(&answer, &node("a")), "{answer:?}");
     assert_eq!(running.record().mark, at(0.0));
@@ -282,7 +282,7 @@ fn a_rerun_leaves_forgotten_ticks_to_be_told_of() {
     book.finish(&lease, |finish| finish.verdict = interrupted);
     book.new_era();
     book.pass(secs(70));
-    book.open(|open| open.caller.heard = at(65.0));
+    book.open(|open| open.caller.latest_store_time = at(65.0));
     book.pass(LEASE);
     let rerun = book.claim(tick(0.0), |claim| {
         claim.on_interrupt = solocron::job::OnInterrupt::Rerun;
@@ -295,7 +295,7 @@ fn a_rerun_leaves_forgotten_ticks_to_be_told_of() {
 #[test]
 fn a_manual_request_that_meets_a_missing_record_keeps_what_was_seen() {
     let mut book = Book::new(Memory::Forgetful);
-    book.manual(|manual| manual.caller.seen = Some(at(-180.0)));
+    book.manual(|manual| manual.caller.known_mark = Some(at(-180.0)));
     book.pass(LEASE);
     assert!(is_won(&book.claim(tick(30.0), |claim| claim.prev = Some(tick(-30.0)))));
     assert_eq!(book.told(), [several(at(-180.0), tick(-30.0), LOST)]);
@@ -310,7 +310,7 @@ fn a_rolled_back_store_makes_claims_wait_once_even_if_a_leap_stays_open() {
         (book.record().leaps, book.record().mark) = (leap.parse().expect("a leap"), at(180.0));
         book.record().reopened = if returned > 0.0 { at(returned) } else { UtcMillis(0) };
         let remembers = |claim: &mut Claim| {
-            (claim.caller.answered, claim.caller.leapt) = (Some(at(150.0)), Some(at(60.0)));
+            (claim.caller.answered_mark, claim.caller.leapt_from) = (Some(at(150.0)), Some(at(60.0)));
         };
         let answer = book.claim(tick(200.0), remembers);
         assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
@@ -334,17 +334,18 @@ fn a_lock_that_a_store_which_went_back_shows_as_free_is_waited_for() {
         *book.record() = before;
         book.pass(secs(2));
         book.open_told(|open| {
-            (open.earlier, open.caller.heard, open.caller.calm) = (at(7.0), at(7.0), secs(0));
-            (open.caller.answered, open.caller.seen) = (Some(at(0.0)), Some(at(0.0)));
+            (open.latest_of_earlier_eras, open.caller.latest_store_time, open.caller.calm) =
+                (at(7.0), at(7.0), secs(0));
+            (open.caller.answered_mark, open.caller.known_mark) = (Some(at(0.0)), Some(at(0.0)));
         });
         book.pass(secs(3));
         let answer = book.claim(tick(10.0), |claim| {
-            (claim.caller.calm, claim.caller.heard, claim.prev) = (secs(3), at(7.0), None);
+            (claim.caller.calm, claim.caller.latest_store_time, claim.prev) = (secs(3), at(7.0), None);
         });
         assert!(!is_won(&answer), "{answer:?}");
         // Others who remember as much make nobody wait for longer.
         let until = book.record().locked_until;
-        book.open_told(|open| (open.earlier, open.caller.calm) = (at(7.0), secs(3)));
+        book.open_told(|open| (open.latest_of_earlier_eras, open.caller.calm) = (at(7.0), secs(3)));
         assert_eq!(book.record().locked_until, until);
     }
 }

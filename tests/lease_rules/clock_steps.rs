@@ -20,7 +20,7 @@ fn wait(claim: &mut Claim) {
 /// Its replica has just seen that the clock was set back from there.
 fn notice(claim: &mut Claim, from: f64) {
     wait(claim);
-    (claim.caller.calm, claim.caller.heard) = (Duration::ZERO, at(from));
+    (claim.caller.calm, claim.caller.latest_store_time) = (Duration::ZERO, at(from));
 }
 
 #[test]
@@ -90,13 +90,13 @@ fn a_claimant_that_saw_a_clock_ahead_waits_the_longest_lease_and_no_longer() {
     for (heard, is_free) in [(3_600.0, true), (0.0, false)] {
         let mut book = Book::new(Memory::Forgetful);
         set_clock(&mut book, 3_600.0);
-        book.open(|open| open.known = false);
+        book.open(|open| open.is_known_job = false);
         set_clock(&mut book, 60.0);
         book.open(|open| open.caller.calm = Duration::ZERO);
         // Since it was set right, a replica has watched it for all the time that anybody's lease may last.
         book.pass(LEASE);
         let answer = book.claim(tick(90.0), |claim| {
-            (claim.caller.calm, claim.caller.heard, claim.prev) = (LEASE, at(heard), None);
+            (claim.caller.calm, claim.caller.latest_store_time, claim.prev) = (LEASE, at(heard), None);
         });
         assert_eq!(is_won(&answer), is_free, "{heard}: {answer:?}");
     }
@@ -111,7 +111,7 @@ fn a_clock_that_is_a_little_back_frees_no_wait_that_has_just_begun() {
     book.record = None;
     book.claim(tick(1.0), |claim| claim.prev = None);
     set_clock(&mut book, 0.95);
-    assert!(!is_won(&book.manual(|manual| manual.caller.heard = at(1.0))));
+    assert!(!is_won(&book.manual(|manual| manual.caller.latest_store_time = at(1.0))));
     book.claim(tick(1.0), wait);
     set_clock(&mut book, 2.0);
     assert!(!is_won(&book.claim(tick(2.0), wait)));

@@ -89,9 +89,9 @@ fn ticks_of_another_schedule_are_not_folded_with_those_before() {
         miss(&mut book, &[0.0]);
         book.server.now = at(90.0);
         let other = || ScheduleHash("bb".into());
-        book.open(|open: &mut Open| (open.sched, open.since) = (other(), at(90.0)));
+        book.open(|open: &mut Open| (open.schedule_hash, open.schedule_since) = (other(), at(90.0)));
         book.server.now = at(90.0).plus(PERIOD + secs(61));
-        assert_eq!(book.claim(tick(150.0), |claim| claim.sched = other()), Answer::Consumed(LATE));
+        assert_eq!(book.claim(tick(150.0), |claim| claim.schedule_hash = other()), Answer::Consumed(LATE));
         assert_eq!(book.told().len(), 2);
     }
 }

@@ -52,7 +52,7 @@ fn rule_14_a_fence_is_above_the_last_and_not_below_any_store_time_seen() {
         for memory in MEMORIES {
             let mut book = Book::ready(memory);
             book.record().fence = Fence(last);
-            let answer = book.claim(tick(0.0), |claim| claim.caller.heard = at(heard));
+            let answer = book.claim(tick(0.0), |claim| claim.caller.latest_store_time = at(heard));
             assert!(matches!(answer, Answer::Won { fence, .. } if fence == Fence(expected)), "{answer:?}");
         }
     }
@@ -104,7 +104,7 @@ fn no_gap_is_recorded_if_prev_is_decided_or_missing_or_the_schedule_changed() {
     let mut adjacent = ready(-60.0);
     assert!(is_won(&adjacent.claim(tick(0.0), |_| {})));
     let mut edited = ready(-600.0);
-    assert!(is_won(&edited.claim(tick(0.0), |claim| claim.sched.0 = "bb".into())));
+    assert!(is_won(&edited.claim(tick(0.0), |claim| claim.schedule_hash.0 = "bb".into())));
     let mut first = ready(-600.0);
     assert!(is_won(&first.claim(tick(0.0), |claim| claim.prev = None)));
     for book in [&adjacent, &edited, &first] {

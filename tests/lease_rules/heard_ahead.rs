@@ -19,7 +19,7 @@ fn set_clock(book: &mut Book, seconds: f64) {
 /// A replica opens the record that heard the store last, in its life before, at this second.
 fn open_by_who_heard(book: &mut Book, seconds: f64, more: impl FnOnce(&mut Open)) {
     book.open(|open| {
-        open.earlier = at(seconds);
+        open.latest_of_earlier_eras = at(seconds);
         open.caller.calm = Duration::ZERO;
         more(open);
     });
@@ -85,7 +85,7 @@ fn a_tick_that_was_lost_runs_no_second_time_where_a_mark_lies_ahead() {
     };
     for first in [newcomer as fn(&mut Book), guest] {
         let mut book = lose_a_grant(LEASE, first);
-        open_by_who_heard(&mut book, 180.5, |open| open.caller.answered = Some(at(120.0)));
+        open_by_who_heard(&mut book, 180.5, |open| open.caller.answered_mark = Some(at(120.0)));
         set_clock(&mut book, 212.0);
         let answer = book.claim(tick(180.0), calm_for(31));
         assert!(!is_won(&answer), "{answer:?}");
@@ -156,9 +156,9 @@ fn a_tick_known_to_have_run_does_not_run_again_where_the_next_server_is_behind()
     book.new_era();
     set_clock(&mut book, 58.5);
     let mut open = sample::open(book.caller());
-    (open.wall, open.earlier) = (at(61.1), at(58.5));
-    (open.caller.heard, open.caller.calm) = (at(61.5), Duration::ZERO);
-    (open.caller.seen, open.caller.answered) = (Some(at(60.0)), Some(at(60.0)));
+    (open.wall, open.latest_of_earlier_eras) = (at(61.1), at(58.5));
+    (open.caller.latest_store_time, open.caller.calm) = (at(61.5), Duration::ZERO);
+    (open.caller.known_mark, open.caller.answered_mark) = (Some(at(60.0)), Some(at(60.0)));
     open.ahead = Some(Ahead { after: at(59.999), to: at(60.0) });
     book.ask(Request::Open(open));
     set_clock(&mut book, 90.0);
@@ -177,7 +177,8 @@ fn a_fence_is_above_those_of_a_clock_ahead_even_for_a_caller_that_missed_it() {
     book.new_era();
     set_clock(&mut book, 6.0);
     let mut open = sample::open(book.caller());
-    (open.earlier, open.caller.heard, open.caller.calm) = (at(5.9), at(HOUR), Duration::ZERO);
+    (open.latest_of_earlier_eras, open.caller.latest_store_time, open.caller.calm) =
+        (at(5.9), at(HOUR), Duration::ZERO);
     book.ask(Request::Open(open));
     set_clock(&mut book, 40.0);
     assert!(is_won(&book.manual(|_| {})));
@@ -217,7 +218,7 @@ fn old_leaps_take_no_place_of_what_has_no_entry_yet_or_ran() {
     (book.record, book.entries) = (copy, entries);
     book.new_era();
     set_clock(&mut book, last + 65.0);
-    book.open(|open| open.caller.heard = at(last + 64.0));
+    book.open(|open| open.caller.latest_store_time = at(last + 64.0));
     book.finish(&run, |_| {});
     set_clock(&mut book, last + 120.0);
     assert!(is_won(&book.claim(tick(last + 120.0), |claim| claim.caller.calm = LEASE)));

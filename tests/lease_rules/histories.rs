@@ -17,10 +17,10 @@ fn remembered() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => prop_oneof![1_u64..2_500, 2_500_u64..12_000].prop_map(|ms| Step::Pass { ms }),
         8 => (who(), 0_u64..3, 0_usize..6, prop::bool::weighted(0.85))
-            .prop_map(|(who, back, policy, is_heard)| Step::Claim { who, back, policy, is_heard }),
+            .prop_map(|(who, back, policy, has_renewed_lately)| Step::Claim { who, back, policy, has_renewed_lately }),
         1 => who().prop_map(|who| Step::Repeat { who }),
         1 => (who(), 0_usize..2).prop_map(|(who, policy)| Step::Manual { who, policy }),
-        5 => (who(), prop::bool::weighted(0.8)).prop_map(|(who, is_heard)| Step::Renew { who, is_heard }),
+        5 => (who(), prop::bool::weighted(0.8)).prop_map(|(who, has_renewed_lately)| Step::Renew { who, has_renewed_lately }),
         4 => (who(), any::<bool>()).prop_map(|(who, is_interrupted)| Step::Finish { who, is_interrupted }),
         1 => who().prop_map(|who| Step::Abandon { who }),
         1 => who().prop_map(|who| Step::Crash { who }),

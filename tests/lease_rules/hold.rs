@@ -177,7 +177,7 @@ fn an_abandoned_tick_from_before_the_schedule_is_recorded_as_missed() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let lease = book.win(tick(0.0));
-        book.open(|open| (open.sched, open.since) = (ScheduleHash("bb".into()), at(0.0)));
+        book.open(|open| (open.schedule_hash, open.schedule_since) = (ScheduleHash("bb".into()), at(0.0)));
         assert_eq!(book.abandon(&lease), Answer::Abandoned);
         let missed = Verdict::because(Outcome::Missed, Reason::Edited);
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, missed)]);

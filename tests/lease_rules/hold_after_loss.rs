@@ -194,7 +194,7 @@ fn an_abandon_sent_again_to_an_older_copy_frees_neither_lock_nor_tick() {
     let old = book.win(tick(0.0));
     let abandon = sample::abandon(old.run, &book.server.era);
     book.new_era();
-    book.open(|open| open.caller.heard = at(-5.0));
+    book.open(|open| open.caller.latest_store_time = at(-5.0));
     assert_eq!(book.ask(Request::Abandon(abandon)), Answer::Abandoned);
     assert_eq!(book.record().mark, at(0.0));
     let abandoned = Verdict::because(Outcome::Missed, Reason::Abandoned);
@@ -275,7 +275,7 @@ fn an_end_that_a_store_forgot_is_not_rerun_as_the_rerun_may_be_forgotten_too() {
         let lease = book.win(tick(0.0));
         book.record = None;
         book.pass(secs(5));
-        book.open(|open| open.known = true);
+        book.open(|open| open.is_known_job = true);
         let interrupted = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
         assert_eq!(book.finish(&lease, |finish| finish.verdict = interrupted), Answer::Finished);
         book.pass(LEASE);
@@ -307,7 +307,7 @@ fn of_a_forgotten_tick_nothing_is_told_before_its_holder_could_tell() {
         let mut book = Book::ready(memory);
         let lease = book.win(tick(0.0));
         (book.record, book.entries) = (None, Vec::new());
-        let another = |claim: &mut Claim| claim.caller.seen = Some(at(-60.0));
+        let another = |claim: &mut Claim| claim.caller.known_mark = Some(at(-60.0));
         let unknown = Answer::Consumed(Verdict::because(Outcome::Unknown, Reason::StoreReset));
         assert_eq!(book.claim(tick(0.0), another), held_for(LEASE));
         assert_eq!(book.claim(tick(0.0), another), held_for(secs(5)));
@@ -337,7 +337,7 @@ fn open_now(book: &mut Book) {
     let now = book.server.now;
     // It knows that these ticks ran, and not that they have their entry.
     let ahead = Some(Ahead { after: at(-60.0), to: at(60.0) });
-    book.open(|open| (open.caller.heard, open.ahead) = (now, ahead));
+    book.open(|open| (open.caller.latest_store_time, open.ahead) = (now, ahead));
 }
 
 #[test]

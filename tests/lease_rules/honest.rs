@@ -54,10 +54,10 @@ pub(crate) struct Grant {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
     Pass { ms: u64 },
-    Claim { who: usize, back: u64, policy: usize, is_heard: bool },
+    Claim { who: usize, back: u64, policy: usize, has_renewed_lately: bool },
     Repeat { who: usize },
     Manual { who: usize, policy: usize },
-    Renew { who: usize, is_heard: bool },
+    Renew { who: usize, has_renewed_lately: bool },
     Finish { who: usize, is_interrupted: bool },
     Abandon { who: usize },
     Crash { who: usize },
@@ -107,10 +107,12 @@ impl World {
     pub(crate) fn take(&mut self, step: Step) -> Result<(), String> {
         match step {
             Step::Pass { ms } => self.pass(Duration::from_millis(ms)),
-            Step::Claim { who, back, policy, is_heard } => self.claim(who, back, policy, is_heard),
+            Step::Claim { who, back, policy, has_renewed_lately } => {
+                self.claim(who, back, policy, has_renewed_lately)
+            }
             Step::Repeat { who } => self.repeat(who),
             Step::Manual { who, policy } => self.manual(who, policy),
-            Step::Renew { who, is_heard } => self.renew(who, is_heard),
+            Step::Renew { who, has_renewed_lately } => self.renew(who, has_renewed_lately),
             Step::Finish { who, is_interrupted } => self.finish(who, is_interrupted),
             Step::Abandon { who } => self.abandon(who),
             Step::Crash { who } => self.crash(who),
@@ -189,22 +191,22 @@ impl World {
         Caller {
             node: node(replica.name),
             calm: self.boot.since(replica.calm_since),
-            heard: replica.heard_earlier,
+            latest_store_time: replica.heard_earlier,
             largest_lease: secs(LEASES[0]),
-            seen: replica.seen,
-            answered: None,
-            leapt: None,
+            known_mark: replica.seen,
+            answered_mark: None,
+            leapt_from: None,
             ..sample::caller(self.book.server.now, &replica.era)
         }
     }
 
     /// Asks, unless cut off; learns of a new era from the answer.
-    pub(crate) fn send(&mut self, who: usize, request: Request, is_heard: bool) -> Option<Answer> {
+    pub(crate) fn send(&mut self, who: usize, request: Request, has_renewed_lately: bool) -> Option<Answer> {
         if self.replicas[who].is_cut_off {
             return None;
         }
         let answer = self.book.ask(request);
-        if !is_heard {
+        if !has_renewed_lately {
             return Some(answer);
         }
         self.replicas[who].seen =

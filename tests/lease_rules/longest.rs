@@ -11,7 +11,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// All replicas have had a file with a short lease for a while, and whoever asks remembers a long one.
 fn agreed(open: &mut Open) {
-    open.agreed = true;
+    open.files_agree = true;
     open.caller.largest_lease = LONG;
 }
 
@@ -70,7 +70,7 @@ fn a_record_that_was_never_granted_waits_for_as_long_as_anybody_remembers() {
         assert_eq!((book.record().locked_until, book.record().lease), (until, LONG));
         // It is the wait of a job's own lease that a new job is spared.
         book.record = None;
-        book.open(|open| open.known = false);
+        book.open(|open| open.is_known_job = false);
         book.open(|_| {});
         assert_eq!(book.record().lease, secs(2));
     }
@@ -81,8 +81,8 @@ fn a_wait_that_is_over_is_not_remembered() {
     let mut book = Book::new(Memory::Forgetful);
     book.open(|open| open.caller.largest_lease = LONG);
     book.pass(LONG);
-    book.open(|open| (open.agreed, open.caller.calm) = (true, LONG - secs(1)));
+    book.open(|open| (open.files_agree, open.caller.calm) = (true, LONG - secs(1)));
     assert_eq!(book.record().lease, LONG, "who has just come cannot tell that it is over");
-    book.open(|open| (open.agreed, open.caller.calm) = (true, LONG));
+    book.open(|open| (open.files_agree, open.caller.calm) = (true, LONG));
     assert_eq!(book.record().lease, LEASE);
 }

@@ -81,7 +81,7 @@ fn the_claim_that_finds_a_holder_gone_is_told_so_and_the_rerun_goes_before_its_t
 fn a_rerun_precedes_newer_ticks_and_manual_runs_only_where_the_policy_is_rerun() {
     for memory in MEMORIES {
         let (mut book, _) = cut_short(memory);
-        let held = book.manual(|manual| manual.reruns_within = Some(PERIOD));
+        let held = book.manual(|manual| manual.rerun_deadline = Some(PERIOD));
         assert!(matches!(held, Answer::Held { by: None, .. }), "{held:?}");
         let (mut by_hand, _) = cut_short(memory);
         assert!(is_won(&by_hand.manual(|_| {}), 1));
@@ -195,7 +195,7 @@ fn a_run_shown_running_by_a_rolled_back_store_is_not_rerun_after_a_newer_finish(
         "it may have ended well: its replica told so, and was forgotten"
     );
     assert_eq!(book.record().cut_short(), None);
-    book.open(|open| open.caller.heard = at(60.0));
+    book.open(|open| open.caller.latest_store_time = at(60.0));
     book.pass(LEASE * 2);
     assert!(matches!(claim(&mut book, tick(0.0)), Answer::Decided { .. }));
 }

@@ -33,7 +33,7 @@ fn failed_over_without_two_skips() -> Book {
 /// A claim of one who was away, as of these seconds.
 fn away_since(heard: f64) -> impl Fn(&mut Claim) {
     move |claim| {
-        claim.caller.heard = at(heard);
+        claim.caller.latest_store_time = at(heard);
         claim.prev = Some(tick(5.0));
         claim.start_deadline = Duration::ZERO;
     }
@@ -46,7 +46,7 @@ fn rule_4_nothing_is_said_not_to_have_run_before_those_who_know_could_tell() {
     let answer = book.claim(tick(10.0), away_since(4.0));
     assert_eq!(answer, Answer::Held { by, frees_in: SETTLING });
     assert_eq!(book.entries.len(), 2);
-    book.open(|open| open.caller.heard = at(11.0));
+    book.open(|open| open.caller.latest_store_time = at(11.0));
     book.pass(SETTLING);
     let unknown = book.claim(tick(10.0), away_since(4.0));
     assert_eq!(unknown, Answer::Consumed(LOST));
@@ -68,7 +68,7 @@ fn rule_4_whoever_skips_or_is_paused_waits_for_those_who_know_too() {
         let mut book = failed_over_without_two_skips();
         book.record().paused = Some(at(600.0)).filter(|_| is_paused);
         let lease = sample::lease(book.record());
-        book.open(|open| open.caller.heard = at(4.0));
+        book.open(|open| open.caller.latest_store_time = at(4.0));
         book.pass(secs(1));
         book.renew(&lease);
         let answer = book.claim(tick(12.0), |claim| claim.prev = Some(tick(10.0)));

@@ -13,10 +13,10 @@ fn ticks_that_only_a_later_claimant_had_seen_come_are_told_of() {
     for memory in MEMORIES {
         let mut book = Book::new(memory);
         // A replica that was just started opens the record, and takes the tick for decided.
-        book.open(|open| open.caller.seen = None);
+        book.open(|open| open.caller.known_mark = None);
         book.pass(secs(5));
         assert_eq!(
-            book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
+            book.claim(tick(0.0), |claim| claim.caller.known_mark = Some(at(-60.0))),
             Answer::Consumed(LOST)
         );
         assert_eq!(book.told().len(), 1);
@@ -27,16 +27,18 @@ fn ticks_that_only_a_later_claimant_had_seen_come_are_told_of() {
 fn what_was_told_of_a_record_that_was_never_granted_is_not_told_again() {
     for memory in MEMORIES {
         let mut book = Book::new(memory);
-        book.open(|open| open.caller.seen = Some(at(-60.0)));
+        book.open(|open| open.caller.known_mark = Some(at(-60.0)));
         book.pass(secs(61));
         let late = Verdict::because(Outcome::Missed, Reason::Late);
         let claim = |claim: &mut Claim| {
             claim.start_deadline = secs(1);
-            claim.caller.seen = Some(at(-60.0));
+            claim.caller.known_mark = Some(at(-60.0));
         };
         assert_eq!(book.claim(tick(59.0), claim), Answer::Consumed(late));
         let told = book.told();
-        book.open(|open| (open.caller.seen, open.caller.heard) = (Some(at(-60.0)), at(-60.0)));
+        book.open(|open| {
+            (open.caller.known_mark, open.caller.latest_store_time) = (Some(at(-60.0)), at(-60.0))
+        });
         assert_eq!(book.claim(tick(59.0), claim), Answer::Decided { by: None, how: None });
         assert_eq!(book.told(), told);
     }
@@ -49,7 +51,7 @@ fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() 
         let lease = book.win(tick(0.0));
         book.record = None;
         book.pass(secs(100));
-        book.open(|open| open.caller.seen = None);
+        book.open(|open| open.caller.known_mark = None);
         book.finish(&lease, |_| {});
         assert_eq!(book.record().lost_after, Some(at(0.0)));
         book.pass(secs(5));
@@ -61,7 +63,7 @@ fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() 
 fn made_by_a_guest(memory: Memory) -> Book {
     let mut book = Book::ready(memory);
     book.record = None;
-    let guest = |manual: &mut solocron::lease::Manual| manual.caller.seen = None;
+    let guest = |manual: &mut solocron::lease::Manual| manual.caller.known_mark = None;
     book.manual(guest);
     book.pass(secs(31));
     assert!(is_won(&book.manual(guest)));
@@ -76,12 +78,12 @@ fn ticks_that_were_forgotten_before_a_guest_ran_are_told_of() {
         let mut book = made_by_a_guest(memory);
         book.entries.clear();
         assert_eq!(
-            book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
+            book.claim(tick(0.0), |claim| claim.caller.known_mark = Some(at(-60.0))),
             Answer::Consumed(LOST)
         );
         // And only once.
         assert_eq!(
-            book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
+            book.claim(tick(0.0), |claim| claim.caller.known_mark = Some(at(-60.0))),
             Answer::Decided { by: None, how: None }
         );
         assert_eq!(book.told().len(), 1);
@@ -95,11 +97,11 @@ fn ticks_that_came_before_a_new_replica_opened_what_a_guest_had_made_are_told_of
         book.entries.clear();
         book.pass(secs(69));
         let now = book.server.now;
-        book.open(|open| (open.since, open.caller.seen) = (now, None));
+        book.open(|open| (open.schedule_since, open.caller.known_mark) = (now, None));
         assert_eq!(book.record().schedule_since, now, "it cannot know better");
         book.pass(secs(20));
         let remembers = |claim: &mut Claim| {
-            claim.caller.seen = Some(at(-60.0));
+            claim.caller.known_mark = Some(at(-60.0));
             claim.gap = Some(Gap { after: at(-60.0), before: Some(tick(-60.0)), count: 2 });
         };
         assert!(is_won(&book.claim(tick(120.0), |claim| remembers(claim))));
@@ -115,7 +117,7 @@ fn nobody_claims_after_a_loss(second: f64, gap: Option<Gap>) -> Book {
     book.entries.clear();
     book.pass(secs(240));
     book.new_era();
-    book.open(|open| open.caller.heard = at(second));
+    book.open(|open| open.caller.latest_store_time = at(second));
     book.pass(secs(31));
     assert!(is_won(&book.claim(tick(240.0), |claim| (claim.prev, claim.gap) = (Some(tick(180.0)), gap))));
     book
@@ -145,14 +147,14 @@ fn on_a_record_made_by_a_clock_that_was_ahead_ticks_that_ran_are_told_of_once() 
     for memory in MEMORIES {
         let mut book = Book::new(memory);
         book.pass(secs(3_600));
-        book.open(|open| (open.known, open.caller.seen) = (false, None));
+        book.open(|open| (open.is_known_job, open.caller.known_mark) = (false, None));
         // The clock is set right. The claim finds that the record waits for too long.
         book.server = Book::new(memory).server;
         book.claim(tick(0.0), |_| {});
         book.pass(secs(60));
         for second in [60.0, 120.0, 180.0] {
             let claim = |claim: &mut Claim| {
-                claim.caller.seen = Some(at(second - 60.0));
+                claim.caller.known_mark = Some(at(second - 60.0));
                 claim.prev = Some(tick(second - 60.0)).filter(|_| second > 60.0);
             };
             assert!(is_won(&book.claim(tick(second), claim)));
@@ -181,7 +183,7 @@ fn what_ran_is_told_once_where_a_store_that_forgot_it_had_leapt_over_it() {
         book.record = None;
         book.entries.clear();
         // Who opens the record anew knows nothing of the job; then those who ran it tell.
-        book.open(|open| (open.known, open.caller.seen) = (false, None));
+        book.open(|open| (open.is_known_job, open.caller.known_mark) = (false, None));
         for lease in &ran {
             assert_eq!(book.finish(lease, |_| {}), Answer::Finished);
         }
@@ -211,7 +213,7 @@ fn a_tick_that_ran_is_decided_for_who_claims_it_while_ticks_around_it_are_unknow
         book.record = None;
         book.entries.clear();
         book.pass(secs(120));
-        book.open(|open| open.caller.seen = Some(at(-60.0)));
+        book.open(|open| open.caller.known_mark = Some(at(-60.0)));
         assert_eq!(book.finish(&second, |_| {}), Answer::Finished);
         // Another run by hand since: the record does not name the tick any more.
         book.pass(secs(31));
@@ -240,7 +242,7 @@ fn every_run_whose_end_is_told_after_a_loss_has_its_entry_whatever_the_order() {
         }
         (book.record, book.entries) = (follower, Vec::new());
         book.new_era();
-        book.open(|open| open.caller.heard = at(179.0));
+        book.open(|open| open.caller.latest_store_time = at(179.0));
         if newest_first {
             runs.reverse();
         }
@@ -269,7 +271,7 @@ fn a_run_whose_entry_outlived_the_record_has_no_second_one() {
         book.finish(&run, |_| {});
         book.record = None;
         book.pass(secs(600));
-        book.open(|open| open.caller.seen = None);
+        book.open(|open| open.caller.known_mark = None);
         assert_eq!(book.finish(&run, |_| {}), Answer::Finished);
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded))]);
     }

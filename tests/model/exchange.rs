@@ -94,10 +94,19 @@ impl World {
             let caller = self.replicas[who].caller(setting, who, step, now);
             let known = self.replicas[who].is_known || self.store.knows_job;
             let (sched, since, lease) = (sched(), UtcMillis(0), setting.lease(who));
-            let earlier = caller.heard;
+            let earlier = caller.latest_store_time;
             let (wall, ahead, dropped, pausing) = (now, None, None, None);
             let by_guest = Open::by_guest(caller, lease, wall);
-            let open = Open { sched, since, ahead, known, earlier, dropped, pausing, ..by_guest };
+            let open = Open {
+                schedule_hash: sched,
+                schedule_since: since,
+                ahead,
+                is_known_job: known,
+                latest_of_earlier_eras: earlier,
+                dropped,
+                pausing,
+                ..by_guest
+            };
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
         if let Some(lock) = &self.replicas[who].active {
@@ -176,7 +185,7 @@ impl World {
             prev: None,
             gap: None,
             gap_reason: Reason::NoReplica,
-            sched: sched(),
+            schedule_hash: sched(),
             lease: setting.lease(who),
             start_deadline: STEP * 100,
             overlap: setting.overlap,

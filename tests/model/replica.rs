@@ -170,11 +170,11 @@ impl Replica {
             expect: self.store_time(world),
             era: era(self.era),
             calm: self.calm_since.map_or(Duration::from_secs(3_600), watched),
-            heard: self.heard,
+            latest_store_time: self.heard,
             largest_lease: setting.known_lease(who),
-            seen: Some(self.decided).filter(|seen| *seen > UtcMillis(0)),
-            answered: None,
-            leapt: None,
+            known_mark: Some(self.decided).filter(|seen| *seen > UtcMillis(0)),
+            answered_mark: None,
+            leapt_from: None,
             largest_fence: Fence(0),
         }
     }

@@ -181,7 +181,18 @@ impl History {
         let answered = if self.one_in(4) { Some(self.near(now)) } else { None };
         let leapt = if self.one_in(3) { Some(self.near(now).max(UtcMillis(0))) } else { None };
         let largest_fence = if self.one_in(3) { Fence(self.near(now).0) } else { Fence(0) };
-        Caller { node, expect, era, calm, heard, largest_lease, seen, answered, leapt, largest_fence }
+        Caller {
+            node,
+            expect,
+            era,
+            calm,
+            latest_store_time: heard,
+            largest_lease,
+            known_mark: seen,
+            answered_mark: answered,
+            leapt_from: leapt,
+            largest_fence,
+        }
     }
 
     fn overlap(&mut self) -> Overlap {
@@ -208,7 +219,7 @@ impl History {
             prev: self.maybe(prev),
             gap: self.maybe(gap),
             gap_reason: self.pick(&[Reason::NoReplica, Reason::StoreUnreachable]),
-            sched: self.sched(record),
+            schedule_hash: self.sched(record),
             lease: self.length(),
             start_deadline: self.span(),
             overlap: self.overlap(),
@@ -229,7 +240,7 @@ impl History {
             order: self.maybe(order),
             lease: self.length(),
             overlap: self.overlap(),
-            reruns_within: self.one_in(4).then_some(within),
+            rerun_deadline: self.one_in(4).then_some(within),
         }
     }
 
@@ -251,15 +262,15 @@ impl History {
         let (agreed, returns_ahead) = (self.one_in(2), self.rng.random_range(0..3));
         Open {
             caller,
-            sched,
-            since,
+            schedule_hash: sched,
+            schedule_since: since,
             wall,
             ahead,
-            returns_ahead,
+            reopened_ahead_count: returns_ahead,
             lease,
-            agreed,
-            known,
-            earlier,
+            files_agree: agreed,
+            is_known_job: known,
+            latest_of_earlier_eras: earlier,
             dropped,
             pausing,
         }

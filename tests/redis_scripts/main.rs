@@ -151,7 +151,7 @@ const TWISTS: [(&str, Twist); 10] = [
     }),
     ("a known job", |request, _| {
         if let Request::Open(open) = request {
-            open.known = true;
+            open.is_known_job = true;
         }
     }),
     ("another fence", |request, _| {

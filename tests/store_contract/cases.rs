@@ -34,7 +34,7 @@ async fn frees_in(replica: &Replica) -> Duration {
 pub(crate) async fn the_first_open_of_an_unknown_job_waits_two_seconds_at_most(world: &World) {
     let replica = world.replica().await;
     let mut open = sample::open(replica.caller().await);
-    open.known = false;
+    open.is_known_job = false;
     replica.ask(Request::Open(open)).await;
 
     let wait = frees_in(&replica).await;

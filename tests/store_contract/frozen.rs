@@ -164,7 +164,7 @@ fn insert(folder: &tempfile::TempDir, table: &str, fields: &Fields) {
 
 async fn claim_of(replica: &Replica) -> Claim {
     let record = replica.record().await;
-    Claim { sched: record.schedule_hash, ..replica.claim(Duration::ZERO).await }
+    Claim { schedule_hash: record.schedule_hash, ..replica.claim(Duration::ZERO).await }
 }
 
 fn running_in(world: &World) -> &'static str {

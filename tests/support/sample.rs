@@ -31,19 +31,24 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
         expect: now,
         era: era.clone(),
         calm: Duration::from_secs(3600),
-        heard: UtcMillis(0),
+        latest_store_time: UtcMillis(0),
         largest_lease: LEASE,
-        seen: None,
-        answered: None,
-        leapt: None,
+        known_mark: None,
+        answered_mark: None,
+        leapt_from: None,
         largest_fence: Fence(0),
     }
 }
 
 /// Opens the sample job, which is known.
 pub(crate) fn open(caller: Caller) -> Open {
-    let (sched, earlier, wall) = (sched(), caller.heard, caller.expect);
-    Open { sched, known: true, earlier, ..Open::by_guest(caller, LEASE, wall) }
+    let (sched, earlier, wall) = (sched(), caller.latest_store_time, caller.expect);
+    Open {
+        schedule_hash: sched,
+        is_known_job: true,
+        latest_of_earlier_eras: earlier,
+        ..Open::by_guest(caller, LEASE, wall)
+    }
 }
 
 /// Claims a tick of the sample job with the default policies.
@@ -54,7 +59,7 @@ pub(crate) fn claim(caller: Caller, tick: Tick) -> Claim {
         prev: Some(Tick(tick.instant().minus(PERIOD))),
         gap: None,
         gap_reason: Reason::NoReplica,
-        sched: sched(),
+        schedule_hash: sched(),
         lease: LEASE,
         start_deadline: PERIOD,
         overlap: Overlap::Skip,
@@ -75,7 +80,7 @@ pub(crate) fn manual(caller: Caller) -> Manual {
         order: None,
         lease: LEASE,
         overlap: Overlap::Skip,
-        reruns_within: None,
+        rerun_deadline: None,
         caller,
     }
 }

@@ -88,7 +88,7 @@ async fn end_wait(
     let nobody = || Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job));
     // An embedded store keeps `until` by the boot clock, so that its wait never passes this check. It waits only for what was
     // lost with its file, and only until that wait is over.
-    if !record.waits_for_nobody(LeaseInstant(now.0)) {
+    if !record.waits_without_holder(LeaseInstant(now.0)) {
         return Err(nobody());
     }
     let first_look = Instant::now();

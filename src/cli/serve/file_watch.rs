@@ -120,14 +120,16 @@ impl FileWatch {
         let Some(queue) = queue else { return std::future::pending().await };
         // Through a link, any event may change the file that it leads to.
         let is_link = std::fs::symlink_metadata(&self.path).is_ok_and(|file| file.is_symlink());
-        let mut is_heard = false;
-        while !is_heard {
+        let mut has_renewed_lately = false;
+        while !has_renewed_lately {
             let Ok(mut ready) = queue.readable().await else { return std::future::pending().await };
             // However many events the folder has, the file is not read more often than this.
             sleep(QUIET).await;
             loop {
                 match queue.get_ref().0.read_events() {
-                    Ok(events) => is_heard |= is_link || events.iter().any(|event| self.concerns(event)),
+                    Ok(events) => {
+                        has_renewed_lately |= is_link || events.iter().any(|event| self.concerns(event))
+                    }
                     Err(_) => break ready.clear_ready(),
                 }
             }

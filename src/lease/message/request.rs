@@ -41,17 +41,17 @@ pub struct Caller {
     pub calm: Duration,
     /// The latest store time that the replica has seen in any earlier era, or that the store's clock may have shown before
     /// it was set back; 0 if none.
-    pub heard: UtcMillis,
+    pub latest_store_time: UtcMillis,
     /// The largest lease of this job that the replica has seen.
     pub largest_lease: Duration,
     /// The newest mark of this job that the replica knows, from any era. The store may have forgotten decisions on ticks
     /// above it.
-    pub seen: Option<UtcMillis>,
+    pub known_mark: Option<UtcMillis>,
     /// The newest mark of this job that an answer of the store carried. If the record knows less, the store went back to an
     /// older state.
-    pub answered: Option<UtcMillis>,
+    pub answered_mark: Option<UtcMillis>,
     /// The store's time from which its clock leapt ahead, as far as the replica saw; `None` if it did not.
-    pub leapt: Option<UtcMillis>,
+    pub leapt_from: Option<UtcMillis>,
     /// The largest fencing token of any job that the replica knows; 0 if none. The store may have forgotten the job's own.
     pub largest_fence: Fence,
 }
@@ -83,9 +83,9 @@ pub struct Open {
     pub caller: Caller,
     /// Hash of the job's schedule and time zone. [`ScheduleHash::none`] if the job has no schedule now: then no record is
     /// created. Empty if the caller does not schedule the job.
-    pub sched: ScheduleHash,
+    pub schedule_hash: ScheduleHash,
     /// Since when the replica has scheduled the job by `sched`, by the store's clock.
-    pub since: UtcMillis,
+    pub schedule_since: UtcMillis,
     /// The replica's wall clock.
     pub wall: UtcMillis,
     /// Ticks that the replica knows to have run: those that a clock which was ahead decided, as the record last reported
@@ -93,17 +93,17 @@ pub struct Open {
     pub ahead: Option<Ahead>,
     /// How often ticks that had not come had been opened again when the replica learned of `ahead`. Later reopenings have
     /// opened `ahead`, too.
-    pub returns_ahead: u64,
+    pub reopened_ahead_count: u64,
     /// The job's lease.
     pub lease: Duration,
     /// Whether all replicas in the caller's roster have had its file for a while: then no replica takes a longer lease any more.
-    pub agreed: bool,
+    pub files_agree: bool,
     /// Whether the cluster's roster or this process has ever known the job.
-    pub known: bool,
+    pub is_known_job: bool,
     /// The latest store time that the replica has seen in any earlier era, or before the store forgot; 0 if none. Unlike
     /// the caller's `heard`, it leaves out times before the clock was set back in this era: the record still has what was
     /// decided then. If that time is ahead of every correct clock, this is the last time of the previous era instead.
-    pub earlier: UtcMillis,
+    pub latest_of_earlier_eras: UtcMillis,
     /// What was left of the former schedule when the replica ended it.
     pub dropped: Option<Dropped>,
     /// The latest pause or resume that the replica knows: the store may have forgotten it.
@@ -148,7 +148,7 @@ pub struct Claim {
     /// The reason recorded for ticks before this one that were not decided.
     pub gap_reason: Reason,
     /// Hash of the job's schedule and time zone.
-    pub sched: ScheduleHash,
+    pub schedule_hash: ScheduleHash,
     /// The job's lease.
     pub lease: Duration,
     /// How long after its instant the tick may still start.
@@ -183,7 +183,7 @@ impl Claim {
     }
 
     /// Returns how late a rerun may start that goes before this tick; `None` if the caller would not run the rerun.
-    pub(crate) fn reruns_within(&self) -> Option<Duration> {
+    pub(crate) fn rerun_deadline(&self) -> Option<Duration> {
         let reruns = self.on_interrupt == OnInterrupt::Rerun && self.unfit.is_none();
         reruns.then_some(self.start_deadline)
     }
@@ -228,7 +228,7 @@ pub struct Manual {
     /// The overlap policy: what happens while another run is running.
     pub overlap: Overlap,
     /// How late the rerun of an interrupted run may start, which goes first; `None` if it is not rerun.
-    pub reruns_within: Option<Duration>,
+    pub rerun_deadline: Option<Duration>,
 }
 
 /// The request to keep the lock for another lease.

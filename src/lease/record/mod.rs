@@ -242,7 +242,7 @@ impl Record {
 
     /// Moves `since` back to `from` for a replica that knew the job before the record was created: the newest mark that it has
     /// `seen` is below the mark of the creation. Otherwise the schedule would hold only since the replica that came first.
-    pub(super) fn recall_since(
+    pub(super) fn merge_since(
         &mut self,
         seen: Option<UtcMillis>,
         sched: &ScheduleHash,

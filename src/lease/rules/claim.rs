@@ -16,7 +16,7 @@ use super::transition::{Decision, Transition};
 /// Decides a claim for a scheduled tick.
 pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Decision {
     let now = transition.server.now;
-    transition.look_by(claim.wall);
+    transition.set_latest_correct_time(claim.wall);
     let request = GrantRequest::of_claim(claim, now);
     let was_missing = transition.record.is_none();
     if let Some(answer) = enter(&mut transition, &request) {
@@ -109,15 +109,15 @@ fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<
     // Rule 3.
     if transition.record.is_none() {
         let wait = request.caller.longest_lease(request.lease, Duration::ZERO);
-        transition.create(request.caller, request.caller.heard, (wait, true));
+        transition.create(request.caller, request.caller.latest_store_time, (wait, true));
         transition.raise_floor(request.caller);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
-    transition.adopt_era(request.caller, request.caller.heard, request.lease);
-    transition.fall_back(request.caller, request.lease);
+    transition.adopt_era(request.caller, request.caller.latest_store_time, request.lease);
+    transition.detect_rollback(request.caller, request.lease);
     transition.raise_floor(request.caller);
-    transition.recall_lost(request.caller);
+    transition.merge_lost(request.caller);
     // Rule 5.
     if transition.record_mut().run == Some(request.run) {
         return Some(mine(transition, request));
@@ -128,7 +128,7 @@ fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<
     if calm < longest {
         return None;
     }
-    transition.cut_waits(longest, request.caller.heard);
+    transition.cut_waits(longest, request.caller.latest_store_time);
     let record = transition.record_mut();
     // Rule 7.
     if record.is_running() && record.locked_until <= lease_now {
@@ -169,7 +169,7 @@ fn not_to_run(transition: &mut Transition<'_>, claim: &Claim) -> Option<Verdict>
         return Some(Verdict::because(Outcome::Missed, claim.unfit.unwrap_or(Reason::Late)));
     }
     let is_older = claim.tick.instant() <= record.schedule_since;
-    if claim.catch_up && (is_older || !record.is_under(&claim.sched)) {
+    if claim.catch_up && (is_older || !record.is_under(&claim.schedule_hash)) {
         return Some(Verdict::because(Outcome::Missed, Reason::Edited));
     }
     paused.then_some(Verdict::because(Outcome::Skipped, Reason::Paused))
@@ -277,10 +277,10 @@ fn at_or_below_mark(mut transition: Transition<'_>, claim: &Claim) -> Decision {
 fn grant(mut transition: Transition<'_>, request: &GrantRequest<'_>, cause: Cause) -> Decision {
     let server = transition.server;
     let is_calm = transition.calm(request.caller) >= request.longest_lease(transition.record_mut());
-    let heard = if is_calm { UtcMillis(0) } else { request.caller.heard };
+    let heard = if is_calm { UtcMillis(0) } else { request.caller.latest_store_time };
     let until = transition.leased_from(heard).plus(request.lease);
     let record = transition.record_mut();
-    let seen = server.now.max(request.caller.heard);
+    let seen = server.now.max(request.caller.latest_store_time);
     let largest = record.fence.max(record.floor).max(request.caller.largest_fence);
     record.fence = Fence(largest.0 + 1).max(Fence(seen.0));
     record.phase = Phase::Running;

@@ -12,14 +12,14 @@ pub(crate) fn remember_lost(transition: &mut Transition<'_>, claim: &Claim) {
     let Some(record) = transition.record.as_mut() else { return };
     let before = UtcMillis(claim.tick.as_millis() - 1);
     record.lost_after = record.lost_after.or(Some(before).filter(|before| *before < record.mark));
-    record.schedule_hash = claim.sched.clone();
+    record.schedule_hash = claim.schedule_hash.clone();
 }
 
 /// Stores the claim's schedule in a record without one, and moves the start of the schedule back to where the caller's
 /// knowledge of it begins.
 pub(crate) fn learn_schedule(record: &mut Record, claim: &Claim) {
-    record.learn_schedule(&claim.sched);
-    record.recall_since(claim.caller.seen, &claim.sched, claim.gap.map(|gap| gap.after));
+    record.learn_schedule(&claim.schedule_hash);
+    record.merge_since(claim.caller.known_mark, &claim.schedule_hash, claim.gap.map(|gap| gap.after));
 }
 
 /// Records the claimed tick as forgotten, if the mark was raised past it when the store forgot; `None` if it was decided.
@@ -43,7 +43,7 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
         });
     }
     record.leaps.tell_lost(after, instant);
-    let after = Some(after).filter(|_| record.is_under(&claim.sched));
+    let after = Some(after).filter(|_| record.is_under(&claim.schedule_hash));
     if lost.is_some() {
         // In a record that was never granted, `lost` stays set: it says up to where ticks have their entry.
         record.lost_after = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
@@ -65,7 +65,7 @@ pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, forme
     let Some(Dropped { tick, after, count }) = open.dropped.filter(|dropped| is_left(dropped.tick)) else {
         return;
     };
-    if !record.is_under(&open.sched) {
+    if !record.is_under(&open.schedule_hash) {
         return;
     }
     // While replicas that know more may still report it, the tick may have run.
@@ -89,7 +89,7 @@ pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leap
     let (now, front) = (transition.server.now, transition.front);
     let record = transition.record_mut();
     let decided = record.decided_before(claim.tick, front);
-    let is_under = record.is_under(&claim.sched);
+    let is_under = record.is_under(&claim.schedule_hash);
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
     let untold = record.leaps.take_untold(claim.tick.instant());
     let since = record.schedule_since;

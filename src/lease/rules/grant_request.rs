@@ -19,21 +19,21 @@ pub(crate) struct GrantRequest<'a> {
     pub(super) lease: Duration,
     pub(super) overlap: Overlap,
     /// For how long after its end an interrupted run is rerun first; `None` if it is not rerun.
-    pub(super) reruns_within: Option<Duration>,
+    pub(super) rerun_deadline: Option<Duration>,
 }
 
 impl<'a> GrantRequest<'a> {
     pub(super) fn of_claim(claim: &'a Claim, now: UtcMillis) -> Self {
         let Claim { ref caller, run, tick, lease, .. } = *claim;
-        let (overlap, reruns_within) = (claim.overlap(), claim.reruns_within());
+        let (overlap, rerun_deadline) = (claim.overlap(), claim.rerun_deadline());
         let instant = tick.instant();
         let is_ahead = Protection::Early.is_on() && instant > now;
-        Self { caller, run, tick, instant, is_ahead, lease, overlap, reruns_within }
+        Self { caller, run, tick, instant, is_ahead, lease, overlap, rerun_deadline }
     }
 
     pub(super) fn of_manual(manual: &'a Manual) -> Self {
-        let Manual { ref caller, run, tick, asked, lease, overlap, reruns_within, .. } = *manual;
-        Self { caller, run, tick, instant: asked, is_ahead: false, lease, overlap, reruns_within }
+        let Manual { ref caller, run, tick, asked, lease, overlap, rerun_deadline, .. } = *manual;
+        Self { caller, run, tick, instant: asked, is_ahead: false, lease, overlap, rerun_deadline }
     }
 
     /// Returns the longest lease that any caller may hold, or may have held, under this record.

@@ -162,7 +162,7 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
 /// Decides an abandon: nothing was started under the lock.
 pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) -> Decision {
     let now = transition.server.now;
-    transition.look_by(now);
+    transition.set_latest_correct_time(now);
     let (remembers, front) = (transition.remembers(&abandon.era), transition.front);
     let Some(record) = transition.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running())
     else {

@@ -38,7 +38,7 @@ impl Transition<'_> {
         let record = self.record_mut();
         let is_waited_for = record.run.is_none() && record.locked_until <= lease_now && calm >= record.lease;
         let is_free = !record.is_running() && (record.locked_until == LeaseInstant::FREE || is_waited_for);
-        if open.agreed && is_free {
+        if open.files_agree && is_free {
             record.lease = record.lease.min(open.lease);
         }
     }

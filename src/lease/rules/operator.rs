@@ -95,7 +95,7 @@ impl Record {
     }
 
     /// Records a pause or resume of the job, unless a later one is recorded.
-    pub(crate) fn recall_pausing(&mut self, said: &Pausing) {
+    pub(crate) fn merge_pausing(&mut self, said: &Pausing) {
         if self.paused_at.is_none_or(|at| at < said.at) {
             self.paused = said.until;
             self.paused_at = Some(said.at);
@@ -123,12 +123,12 @@ impl Record {
     }
 
     /// Whether the lock is not free although no holder is known: a holder that the store forgot may hold it.
-    pub fn waits_for_nobody(&self, lease_now: LeaseInstant) -> bool {
+    pub fn waits_without_holder(&self, lease_now: LeaseInstant) -> bool {
         !self.is_running() && self.locked_until > lease_now
     }
 
     /// Whether the holder has renewed the lock lately.
-    pub fn is_heard(&self, now: UtcMillis) -> bool {
+    pub fn has_renewed_lately(&self, now: UtcMillis) -> bool {
         let pace = Pace::new(self.lease, Duration::ZERO);
         self.is_running() && now.since(self.last_alive(now)) <= pace.renew_every() + RENEWAL_ALLOWANCE
     }
@@ -152,7 +152,7 @@ pub(crate) fn decide_operate(mut transition: Transition<'_>, operate: &Operate) 
     if transition.record.is_none() {
         return transition.answer(Answer::NoRecord);
     }
-    transition.look_by(transition.server.now);
+    transition.set_latest_correct_time(transition.server.now);
     match &operate.act {
         Act::Pause { lasts, why } => {
             let now = transition.server.now;
@@ -200,7 +200,7 @@ pub(crate) fn decide_operate(mut transition: Transition<'_>, operate: &Operate) 
 fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
     let Server { now, lease_now, memory, .. } = *transition.server;
     let record = transition.record_mut();
-    if run.is_none() && record.waits_for_nobody(lease_now) {
+    if run.is_none() && record.waits_without_holder(lease_now) {
         record.locked_until = LeaseInstant::FREE;
         return transition.answer(Answer::Noted);
     }
@@ -210,7 +210,7 @@ fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
     let alive = record.last_alive(now);
     // A lock that ends later than its holder's last sign of life explains waits for a holder that the store forgot.
     let waits_for_another = memory == Memory::Forgetful && record.locked_until.0 > alive.plus(record.lease).0;
-    if waits_for_another || record.is_heard(now) {
+    if waits_for_another || record.has_renewed_lately(now) {
         let held = Answer::Held { by: record.holder(), frees_in: record.locked_until.since(lease_now) };
         return transition.answer(held);
     }
@@ -221,7 +221,7 @@ fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
 /// Opens every tick that has not come yet, by the store's clock and by the operator's. Those of them that did not run lose
 /// their entry. What was decided about other ticks stays so, also between open leaps.
 fn set_mark(mut transition: Transition<'_>, wall: UtcMillis) -> Decision {
-    transition.look_by(wall);
+    transition.set_latest_correct_time(wall);
     let (latest, front) = (transition.server.now.max(wall), transition.front);
     if transition.record_mut().mark <= front {
         return transition.answer(Answer::AlreadyDecided);
@@ -247,5 +247,5 @@ fn say(transition: &mut Transition<'_>, operate: &Operate, until: Option<UtcMill
     let now = transition.server.now;
     let record = transition.record_mut();
     let after = record.paused_at.map_or(now, |before| before.plus(Duration::from_millis(1)));
-    record.recall_pausing(&Pausing { until, at: now.max(after), by: operate.by.clone(), why });
+    record.merge_pausing(&Pausing { until, at: now.max(after), by: operate.by.clone(), why });
 }

@@ -31,7 +31,7 @@ pub(super) fn raise_mark(transition: &mut Transition<'_>, claim: &Claim, idle: O
     gaps::record_passed(transition, claim, leap.is_some());
     let record = transition.record_mut();
     record.decide(claim.tick, leap);
-    record.schedule_hash = claim.sched.clone();
+    record.schedule_hash = claim.schedule_hash.clone();
     gaps::part_at_leaps(transition, None);
     let record = transition.record_mut();
     if record.lost_after.is_none() {

@@ -11,12 +11,12 @@ use super::transition::{SETTLING, SYNC_TOLERANCE, Transition, maybe_decided};
 
 impl Transition<'_> {
     /// Sets `front`, given that the caller's wall clock shows `wall`.
-    pub(crate) fn look_by(&mut self, wall: UtcMillis) {
+    pub(crate) fn set_latest_correct_time(&mut self, wall: UtcMillis) {
         self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
     }
 
     /// Returns an instant that no correct clock exceeds. A request without a wall clock uses the store's clock.
-    fn shown_at_most(&self) -> UtcMillis {
+    fn latest_correct_time(&self) -> UtcMillis {
         let now = self.server.now;
         if self.front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { self.front }
     }
@@ -28,7 +28,7 @@ impl Transition<'_> {
 
     /// Opens leaps that lie ahead of every correct clock: their ticks have not come yet, and lose their entries.
     pub(crate) fn reopen(&mut self) {
-        let (now, front) = (self.server.now, self.shown_at_most());
+        let (now, front) = (self.server.now, self.latest_correct_time());
         let record = self.record_mut();
         if record.mark <= front {
             return;
@@ -54,18 +54,19 @@ impl Transition<'_> {
     /// Whether these ticks, which have not come, were opened again after the caller learned of them.
     pub(crate) fn was_returned_after(&mut self, open: &Open, ahead: Ahead) -> bool {
         let (front, record) = (self.front, self.record_mut());
-        let is_newer = open.returns_ahead < record.reopened_ahead_count && ahead.to <= record.reopened_ahead;
+        let is_newer =
+            open.reopened_ahead_count < record.reopened_ahead_count && ahead.to <= record.reopened_ahead;
         ahead.to > front && (ahead.to <= record.reopened || is_newer)
     }
 
     /// Keeps the ticks decided that the caller knows to have run, if the store forgot them; also those that a clock which
     /// was ahead decided.
-    pub(crate) fn recall_ahead(&mut self, ahead: Ahead, caller: &Caller) {
+    pub(crate) fn merge_ahead(&mut self, ahead: Ahead, caller: &Caller) {
         let (now, front) = (self.server.now, self.front);
         let come = now.plus(EARLY_TOLERANCE);
         let record = self.record_mut();
         if ahead.to <= front {
-            record.pass_unrecorded_to(ahead.to, now, caller.leapt);
+            record.pass_unrecorded_to(ahead.to, now, caller.leapt_from);
         } else {
             record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, passed: Passed::Open });
             record.mark = record.mark.max(ahead.to);
@@ -80,14 +81,14 @@ impl Transition<'_> {
         let (now, come) = (self.server.now, self.come(caller));
         let record = self.record_mut();
         record.leaps.lose(mark.min(come));
-        record.pass_unrecorded(mark, now, caller.leapt);
+        record.pass_unrecorded(mark, now, caller.leapt_from);
     }
 
     /// Returns the instant after which no tick has come, by the store's clock and by the caller's. What the store's clock
     /// shows only because it leapt ahead does not count.
     pub(super) fn come(&self, caller: &Caller) -> UtcMillis {
         let come = self.server.now.min(caller.expect.plus(SYNC_TOLERANCE)).plus(EARLY_TOLERANCE);
-        come.min(caller.leapt.unwrap_or(come))
+        come.min(caller.leapt_from.unwrap_or(come))
     }
 
     /// Rule 6, for a caller that has watched a steady clock for the longest lease: shortens waits that were set while the
@@ -116,12 +117,12 @@ impl Transition<'_> {
 
     /// Rule 4 within one era: if the record knows less than the store told the caller, the store went back to an older
     /// state, and may have forgotten a holder, and decisions up to now.
-    pub(crate) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
-        let (now, shown) = (self.server.now, self.shown_at_most());
+    pub(crate) fn detect_rollback(&mut self, caller: &Caller, lease: Duration) {
+        let (now, shown) = (self.server.now, self.latest_correct_time());
         let record = self.record_mut();
         let opened = record.opened_again(shown);
         let known = record.decided_beyond(opened, shown).max(opened);
-        let told = caller.answered.filter(|told| known < *told && *told <= shown);
+        let told = caller.answered_mark.filter(|told| known < *told && *told <= shown);
         let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
         self.wait_for_forgotten(caller, lease);
         self.pass_unrecorded(maybe_decided(now), caller);

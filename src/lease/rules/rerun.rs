@@ -79,13 +79,15 @@ impl Record {
     /// Whether the claimed rerun is too late, or the job is paused, or its schedule was edited.
     pub(crate) fn refuses_rerun(&self, claim: &Claim, now: UtcMillis) -> bool {
         let is_paused = self.paused.is_some_and(|until| now < until);
-        is_paused || !self.is_under(&claim.sched) || self.rerun_time_left(now, claim.start_deadline).is_none()
+        is_paused
+            || !self.is_under(&claim.schedule_hash)
+            || self.rerun_time_left(now, claim.start_deadline).is_none()
     }
 
     /// Returns for how long the free lock is reserved for a rerun, which goes first; `None` if there is none, or a newer
     /// tick replaces it.
     pub(crate) fn kept_for_rerun(&self, request: &GrantRequest<'_>, now: UtcMillis) -> Option<Duration> {
-        let within = request.reruns_within.filter(|_| request.overlap != Overlap::Replace)?;
+        let within = request.rerun_deadline.filter(|_| request.overlap != Overlap::Replace)?;
         self.rerun_time_left(now, within)
     }
 }

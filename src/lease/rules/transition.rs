@@ -18,7 +18,7 @@ pub(crate) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 pub(crate) const SETTLING: Duration = Duration::from_secs(5);
 
 /// No replica is granted this many fences between two heartbeats. As milliseconds of a clock, this is ten seconds.
-const UNTOLD_FENCES: i64 = 10_000;
+const UNREPORTED_FENCES: i64 = 10_000;
 
 /// What a store has to do in one atomic step: write `record`, append `entries`, answer `reply`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,16 +136,16 @@ impl<'a> Transition<'a> {
     /// If the job is not `known`, none of its ticks was ever decided.
     pub(crate) fn create(&mut self, caller: &Caller, heard: UtcMillis, (wait, known): (Duration, bool)) {
         let mut record = Record::empty(self.server.era.clone());
-        let (now, leapt) = (self.server.now, if known { caller.leapt } else { Some(UtcMillis(0)) });
+        let (now, leapt) = (self.server.now, if known { caller.leapt_from } else { Some(UtcMillis(0)) });
         record.pass_unrecorded(maybe_decided(now.max(heard)), now, leapt);
-        if let Some(seen) = caller.seen.filter(|seen| *seen > now.plus(EARLY_TOLERANCE)) {
+        if let Some(seen) = caller.known_mark.filter(|seen| *seen > now.plus(EARLY_TOLERANCE)) {
             record.leaps.except(UtcMillis(seen.0 - 1), seen);
         }
         record.created_mark = record.mark;
         record.locked_until = self.leased_from(heard).plus(wait);
         record.settles_at = self.server.lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
-        record.lost_after = caller.seen.filter(|seen| *seen < record.mark);
+        record.lost_after = caller.known_mark.filter(|seen| *seen < record.mark);
         self.record = Some(record);
     }
 
@@ -174,7 +174,7 @@ impl<'a> Transition<'a> {
             Memory::Durable | Memory::Forgetful => {
                 self.wait_for_forgotten(caller, lease);
                 // A record that its holder put back may have lost everything else up to now.
-                let heard = if was_missing { server.now.max(caller.heard) } else { earlier };
+                let heard = if was_missing { server.now.max(caller.latest_store_time) } else { earlier };
                 self.pass_unrecorded(maybe_decided(heard), caller);
             }
         }
@@ -194,21 +194,21 @@ impl<'a> Transition<'a> {
 
     /// Marks as forgotten the ticks above the newest mark that the caller has seen, if the record was opened by a replica
     /// that had not seen them, and nothing was decided since.
-    pub(crate) fn recall_lost(&mut self, caller: &Caller) {
+    pub(crate) fn merge_lost(&mut self, caller: &Caller) {
         let record = self.record_mut();
         if record.is_as_made() {
-            record.lost_after = record.lost_after.or(caller.seen.filter(|seen| *seen < record.mark));
+            record.lost_after = record.lost_after.or(caller.known_mark.filter(|seen| *seen < record.mark));
         }
     }
 
     /// Applies rule 4 again for each replica that opens the record: the replica that came first in this era may have known
     /// less of earlier ones.
-    pub(crate) fn recall(&mut self, open: &Open) {
-        self.recall_lost(&open.caller);
-        let (now, heard, front) = (self.server.now, open.earlier, self.front);
+    pub(crate) fn merge_memory(&mut self, open: &Open) {
+        self.merge_lost(&open.caller);
+        let (now, heard, front) = (self.server.now, open.latest_of_earlier_eras, self.front);
         // Fences up to the time that was seen may have been granted and forgotten. If the clock shows more by now, new
         // fences are above them anyway.
-        let shown = heard.max(open.caller.heard);
+        let shown = heard.max(open.caller.latest_store_time);
         if shown > now {
             let record = self.record_mut();
             record.floor = record.floor.max(Fence(shown.0));
@@ -237,8 +237,8 @@ impl<'a> Transition<'a> {
         let (now, is_unsettled) = (self.server.now, self.unsettled().is_some());
         let record = self.record_mut();
         let told = record.fence.max(caller.largest_fence);
-        if is_unsettled && told.0 > now.0 + UNTOLD_FENCES {
-            record.floor = record.floor.max(Fence(told.0 + UNTOLD_FENCES));
+        if is_unsettled && told.0 > now.0 + UNREPORTED_FENCES {
+            record.floor = record.floor.max(Fence(told.0 + UNREPORTED_FENCES));
         }
     }
 

@@ -42,8 +42,8 @@ impl ConfigDrift {
 
     /// Whether for a while no other replica has been granted anything under another file, as far as is known.
     pub(crate) fn have_agreed(&self, now: BootInstant) -> bool {
-        let is_heard = now.since(self.heard) <= LIVE_FOR;
-        is_heard && self.agree_since.is_some_and(|since| now.since(since) >= AGREED_FOR)
+        let has_renewed_lately = now.since(self.heard) <= LIVE_FOR;
+        has_renewed_lately && self.agree_since.is_some_and(|since| now.since(since) >= AGREED_FOR)
     }
 
     /// Takes in the files of the other replicas that take ticks. Returns what to log.

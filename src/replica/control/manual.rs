@@ -131,7 +131,7 @@ impl Driver {
             order: Some(order.id),
             lease: spec.lease,
             overlap: spec.overlap,
-            reruns_within: contest.reruns_within(&spec, order.tick),
+            rerun_deadline: contest.rerun_deadline(&spec, order.tick),
         };
         self.errands.spawn(errand::obey(Arc::clone(&self.context), job.clone(), manual));
     }

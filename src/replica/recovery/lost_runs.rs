@@ -205,7 +205,7 @@ impl Driver {
                 order: Some(RunId::new()),
                 lease: contest.spec().lease,
                 overlap: contest.spec().overlap,
-                reruns_within: None,
+                rerun_deadline: None,
             };
             left -= 1;
             self.errands.spawn(settle_lost_runs::settle(Arc::clone(&self.context), lost.run.clone(), settle));

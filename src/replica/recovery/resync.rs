@@ -102,7 +102,7 @@ impl Driver {
                 job.clone(),
                 Open {
                     pausing,
-                    agreed,
+                    files_agree: agreed,
                     ..contest.proposal().open(caller, since, store_clock.earlier(wall, now), wall)
                 },
             ));

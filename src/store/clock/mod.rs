@@ -288,11 +288,11 @@ impl StoreClock {
             expect: self.store_time(now),
             era: self.era.clone(),
             calm: self.calm(now),
-            heard: self.heard(),
+            latest_store_time: self.heard(),
             largest_lease: job.largest_lease,
-            seen: job.mark,
-            answered: job.answered,
-            leapt: self.leapt,
+            known_mark: job.mark,
+            answered_mark: job.answered,
+            leapt_from: self.leapt,
             largest_fence: self.largest_fence,
         }
     }

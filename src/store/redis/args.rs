@@ -21,16 +21,16 @@ impl Args {
             .instant(caller.expect)
             .text(&caller.era.0)
             .duration(caller.calm)
-            .instant(caller.heard)
+            .instant(caller.latest_store_time)
             .duration(caller.largest_lease)
-            .optional(caller.seen.map(|at| at.0))
+            .optional(caller.known_mark.map(|at| at.0))
             .text(run)
             .instant(tick.instant())
     }
 
     /// Adds what the caller knows about a store that went back to an older state, and about a clock that leapt ahead.
     pub(super) fn leap(self, caller: &Caller) -> Self {
-        self.optional(caller.answered.map(|at| at.0)).optional(caller.leapt.map(|at| at.0))
+        self.optional(caller.answered_mark.map(|at| at.0)).optional(caller.leapt_from.map(|at| at.0))
     }
 
     /// The arguments that describe a granted lock.

@@ -38,7 +38,7 @@ pub(crate) fn prospect(spec: &JobSpec, snapshot: &Snapshot) -> Prospect {
     if let Some(record) = record.filter(|record| record.is_running()) {
         return behind_run(spec.overlap, record, snapshot);
     }
-    if let Some(record) = record.filter(|record| record.waits_for_nobody(LeaseInstant(snapshot.now.0))) {
+    if let Some(record) = record.filter(|record| record.waits_without_holder(LeaseInstant(snapshot.now.0))) {
         return Prospect::Waits(reserved(spec, record));
     }
     let mut fitting = taking.iter().filter(|peer| fits(spec, peer));

@@ -26,7 +26,7 @@ pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<ClusterProble
 pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let (name, lease) = (&job.name, job.spec()?.lease);
     let waits = |until: UtcMillis| until.since(now) > lease;
-    let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
+    let record = job.record.as_ref().filter(|record| record.waits_without_holder(LeaseInstant(now.0)))?;
     let until =
         Some(UtcMillis(record.locked_until.0)).filter(|until| record.lease > lease && waits(*until))?;
     let message = format!(
@@ -43,7 +43,7 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<ClusterP
 /// hold their locks.
 pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<ClusterProblem> {
     let wait = |job: &JobState| {
-        let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
+        let record = job.record.as_ref().filter(|record| record.waits_without_holder(LeaseInstant(now.0)))?;
         let (until, spec) = (UtcMillis(record.locked_until.0), job.spec()?);
         // A first start waits two seconds, and a longer wait than the job's own lease is reported by itself.
         let is_usual = record.lease >= spec.lease && until.since(now) <= spec.lease;

@@ -31,18 +31,18 @@ impl History {
         let caller = Caller {
             expect: now,
             era: self.era.clone(),
-            heard: UtcMillis(0),
+            latest_store_time: UtcMillis(0),
             calm: Duration::MAX,
-            answered: None,
+            answered_mark: None,
             ..other.caller.clone()
         };
         let next = Claim {
-            caller: Caller { largest_lease: Duration::ZERO, seen: None, ..caller },
+            caller: Caller { largest_lease: Duration::ZERO, known_mark: None, ..caller },
             run: RunId::new(),
             tick: Tick(now.max(mark.plus(Duration::from_millis(1)))),
             prev: None,
             gap: None,
-            sched: record.map_or(other.sched.clone(), |record| record.schedule_hash.clone()),
+            schedule_hash: record.map_or(other.schedule_hash.clone(), |record| record.schedule_hash.clone()),
             start_deadline: Duration::from_secs(300),
             catch_up: false,
             wall: now,
@@ -56,7 +56,7 @@ impl History {
             0 => Claim { run: other.run, ..next },
             1 => Claim { tick: other.tick, ..next },
             2 => Claim { prev: other.prev, gap: other.gap, ..next },
-            3 => Claim { sched: other.sched, ..next },
+            3 => Claim { schedule_hash: other.schedule_hash, ..next },
             4 => Claim { start_deadline: other.start_deadline, tick: other.tick, ..next },
             5 => Claim { catch_up: true, ..next },
             6 => Claim { wall: other.wall, start_deadline: other.start_deadline, tick: other.tick, ..next },
@@ -64,10 +64,15 @@ impl History {
             8 => Claim { caller: Caller { expect: other.caller.expect, ..next.caller }, ..next },
             9 => Claim { caller: Caller { era: other.caller.era, ..next.caller }, ..next },
             10 => Claim { caller: Caller { calm, ..next.caller }, ..next },
-            11 => Claim { caller: Caller { heard: other.caller.heard, ..next.caller }, ..next },
-            12..16 => {
-                Claim { caller: Caller { seen: other.caller.seen, ..next.caller }, prev: other.prev, ..next }
-            }
+            11 => Claim {
+                caller: Caller { latest_store_time: other.caller.latest_store_time, ..next.caller },
+                ..next
+            },
+            12..16 => Claim {
+                caller: Caller { known_mark: other.caller.known_mark, ..next.caller },
+                prev: other.prev,
+                ..next
+            },
             16 | 17 => Claim { caller: Caller { calm, largest_lease, ..next.caller }, ..next },
             18 | 19 => Claim { tick: before_end, ..next },
             _ => next,

@@ -136,8 +136,8 @@ impl Node {
                 let (run, tick) = (RunId::new(), Tick(asked));
                 let overlap = if self.visit.is_some() { Overlap::Wait } else { spec.overlap };
                 let lease = spec.lease;
-                let reruns_within = self.contests[job].reruns_within(spec, tick);
-                let manual = Manual { caller, run, tick, asked, order, lease, overlap, reruns_within };
+                let rerun_deadline = self.contests[job].rerun_deadline(spec, tick);
+                let manual = Manual { caller, run, tick, asked, order, lease, overlap, rerun_deadline };
                 (run, tick, Request::Manual(manual))
             }
         };

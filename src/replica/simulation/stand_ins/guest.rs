@@ -106,9 +106,9 @@ impl Node {
     pub(super) fn as_guest(&self, open: Open) -> Open {
         match self.visit {
             Some(_) => Open {
-                sched: ScheduleHash::default(),
-                since: UtcMillis(0),
-                known: false,
+                schedule_hash: ScheduleHash::default(),
+                schedule_since: UtcMillis(0),
+                is_known_job: false,
                 dropped: None,
                 ..open
             },

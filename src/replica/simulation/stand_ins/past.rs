@@ -104,7 +104,7 @@ impl Node {
             return ends.iter().for_each(|(job, _)| self.told(*job, lost()));
         };
         for ((job, mut open), known) in opens.into_iter().zip(known) {
-            open.known |= known;
+            open.is_known_job |= known;
             self.send(Ask::Submit(job, Request::Open(open)), Errand::Open { job });
         }
         for (job, finish) in ends {

@@ -193,7 +193,7 @@ impl World {
                 store_clock.earlier(life.wall, life.boot),
                 life.wall,
             );
-            open.known |= self.store.known.contains(job);
+            open.is_known_job |= self.store.known.contains(job);
             let reply = self.store.submit(job, &Request::Open(open), self.now.utc(), &mut self.dice);
             let Ok(reply) = reply else { continue };
             self.store.known.insert(job.clone());

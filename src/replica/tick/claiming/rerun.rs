@@ -167,8 +167,8 @@ impl Contest {
     }
 
     /// Returns how late a rerun may start that goes before a run by hand; `None` if none does.
-    pub(in crate::replica) fn reruns_within(&self, spec: &JobSpec, tick: Tick) -> Option<Duration> {
-        spec.reruns_within(tick).filter(|_| self.on_interrupt() == OnInterrupt::Rerun)
+    pub(in crate::replica) fn rerun_deadline(&self, spec: &JobSpec, tick: Tick) -> Option<Duration> {
+        spec.rerun_deadline(tick).filter(|_| self.on_interrupt() == OnInterrupt::Rerun)
     }
 
     /// Returns the earlier of `action` and the alarm for the rerun, which is set once.

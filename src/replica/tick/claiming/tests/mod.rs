@@ -63,11 +63,11 @@ pub(crate) fn caller() -> Caller {
         expect: T0,
         era: Era("e".into()),
         calm: Duration::ZERO,
-        heard: UtcMillis(0),
+        latest_store_time: UtcMillis(0),
         largest_lease: Duration::ZERO,
-        seen: None,
-        answered: None,
-        leapt: None,
+        known_mark: None,
+        answered_mark: None,
+        leapt_from: None,
         largest_fence: Fence(0),
     }
 }

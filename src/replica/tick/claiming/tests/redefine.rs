@@ -113,7 +113,10 @@ fn another_schedule_starts_now_and_nothing_older_runs() {
     assert_eq!(contest.restart(spec(EVERY_TEN), at(15_000), begun), None);
     assert!(contest.is_unopened(), "the record has to know it");
     let open = contest.proposal().open(caller(), at(15_000), UtcMillis(0), caller().expect);
-    assert_eq!((open.sched, open.since), (ScheduleHash::of(&spec(EVERY_TEN).schedule), at(15_000)));
+    assert_eq!(
+        (open.schedule_hash, open.schedule_since),
+        (ScheduleHash::of(&spec(EVERY_TEN).schedule), at(15_000))
+    );
     assert_eq!(contest.begun(), begun);
     contest.opened(T0, at(15_000), at(15_001));
     assert_eq!(wake(&mut contest, 15_000), Action::Nothing, "the tick of second 10 is older");
@@ -166,7 +169,7 @@ fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it
     assert_eq!(contest.retire(at(1_000), SENT), None);
     assert!(contest.is_retired() && contest.is_unopened(), "the record has to know it");
     assert_eq!(
-        contest.proposal().open(caller(), at(1_000), UtcMillis(0), caller().expect).sched,
+        contest.proposal().open(caller(), at(1_000), UtcMillis(0), caller().expect).schedule_hash,
         ScheduleHash::none()
     );
     contest.opened(T0, UtcMillis(0), at(1_001));
@@ -201,7 +204,7 @@ fn a_job_that_is_not_enabled_claims_nothing_and_is_told_of() {
     let mut contest = Contest::new(spec(&format!("{EVERY_SECOND}\nenabled = false")), SENT);
     assert!(contest.is_retired() && contest.is_unopened());
     assert_eq!(
-        contest.proposal().open(caller(), T0, UtcMillis(0), caller().expect).sched,
+        contest.proposal().open(caller(), T0, UtcMillis(0), caller().expect).schedule_hash,
         ScheduleHash::none()
     );
     contest.opened(T0, UtcMillis(0), at(1));
@@ -243,7 +246,7 @@ fn a_claim_under_way_outlives_two_edits_in_a_row() {
 fn a_job_that_is_added_is_opened_as_one_that_nobody_knows() {
     let mut contest = Contest::since(spec(EVERY_SECOND), at(500), SENT);
     assert!(
-        !contest.proposal().open(caller(), UtcMillis(0), UtcMillis(0), caller().expect).known,
+        !contest.proposal().open(caller(), UtcMillis(0), UtcMillis(0), caller().expect).is_known_job,
         "or its first start would wait a whole lease"
     );
     contest.opened(at(700), UtcMillis(0), at(501));
