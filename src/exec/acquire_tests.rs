@@ -56,7 +56,7 @@ fn those_who_wait_do_not_ask_in_step() {
 }
 
 #[test]
-fn what_nobody_is_known_to_hold_is_waited_for_without_being_asked_to_and_not_for_ever() {
+fn exec_without_wait_still_waits_a_bounded_time_for_a_lock_without_a_known_holder() {
     let mut asking = Asking::begin(at(0));
     let lapsed = Answer::Held { by: None, frees_in: Duration::from_secs(2) };
     let mut now = 10;
@@ -76,7 +76,7 @@ fn a_silent_holder_that_comes_back_is_not_waited_for() {
 }
 
 #[test]
-fn a_claim_without_an_answer_is_asked_again_as_the_same_run_and_in_doubt_until_it_is_sure() {
+fn an_unanswered_claim_is_repeated_as_the_same_run_and_in_doubt_until_resolved() {
     let mut asking = Asking::begin(at(60_000));
     let run = asking.asks();
     assert_eq!(asking.doubt(), Some(run), "nobody knows what becomes of a request under way");

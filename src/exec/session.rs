@@ -132,7 +132,7 @@ impl ExecSession {
         let (wall, now) = (self.context.clock.utc(), self.context.clock.boot());
         let store_clock = self.context.store_clock.borrow().clone();
         let earlier = store_clock.map_or(UtcMillis(0), |store_clock| store_clock.earlier(wall, now));
-        let open = Open::by_guest(self.caller(), self.lease, wall);
+        let open = Open::by_exec(self.caller(), self.lease, wall);
         let open = Open { is_known_job: known, latest_of_earlier_eras: earlier, ..open };
         let reply = self.context.store.submit(&self.lock, &Request::Open(open)).await?;
         self.context.hear(&reply);
@@ -183,7 +183,7 @@ impl ExecSession {
             cause: Cause::Manual,
             tries,
             started,
-            sched: self.sched(),
+            schedule_hash: self.sched(),
             mark: reply.mark.unwrap_or_default(),
             prev: None,
         };

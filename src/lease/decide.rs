@@ -32,7 +32,7 @@ pub fn decide(record: Option<&Record>, request: &Request, server: &Server) -> De
 
 impl Open {
     /// Returns the open request of a caller that only wants the lock (`exec`) and does not schedule the job.
-    pub fn by_guest(caller: Caller, lease: Duration, wall: UtcMillis) -> Self {
+    pub fn by_exec(caller: Caller, lease: Duration, wall: UtcMillis) -> Self {
         Self {
             caller,
             schedule_hash: ScheduleHash::default(),

@@ -148,7 +148,7 @@ impl Bench {
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
         let (sched, lease) = (self.sched(job), spec.lease);
-        let open = Open { schedule_hash: sched, ..Open::by_guest(caller, lease, UtcMillis(0)) };
+        let open = Open { schedule_hash: sched, ..Open::by_exec(caller, lease, UtcMillis(0)) };
         let answer = self.submit(job, Request::Open(open)).await;
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }
@@ -189,7 +189,7 @@ impl Bench {
             cause: Cause::Schedule,
             tries,
             started,
-            sched: self.sched(job),
+            schedule_hash: self.sched(job),
             mark: UtcMillis(NOON + tick * 1_000),
             prev: None,
         }

@@ -15,10 +15,19 @@ use types::{is_for_tests, types_of};
 /// Nobody reads a longer list of names. The root of `src` has one entry for each floor.
 const MAX_ENTRIES: usize = 12;
 
+/// A longer name of a test tells no more.
+const MAX_NAME: usize = 80;
+
 /// Every file of `src/`, by its path below it, with its text.
 fn sources() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders = vec![root.clone()];
+    let files = files_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    assert!(files.len() > 100, "the sources are looked for at the right place");
+    files
+}
+
+/// Every text file below this folder, by its path below it, with its text.
+fn files_of(root: &Path) -> Vec<(PathBuf, String)> {
+    let mut folders = vec![root.to_owned()];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder of src") {
@@ -26,12 +35,12 @@ fn sources() -> Vec<(PathBuf, String)> {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                let text = std::fs::read_to_string(&path).expect("sources are text");
-                files.push((path.strip_prefix(&root).expect("it is below").to_owned(), text));
+                // A corpus of inputs need not be text.
+                let Ok(text) = std::fs::read_to_string(&path) else { continue };
+                files.push((path.strip_prefix(root).expect("it is below").to_owned(), text));
             }
         }
     }
-    assert!(files.len() > 100, "the sources are looked for at the right place");
     files.sort();
     files
 }
@@ -86,6 +95,21 @@ fn no_type_name_stands_for_two_things() {
     }
     defined.retain(|_, files| files.len() > 1);
     assert!(defined.is_empty(), "these names are defined more than once: {defined:#?}");
+}
+
+#[test]
+fn names_of_functions_can_be_read_at_a_glance() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = ["src", "tests"].iter().flat_map(|folder| files_of(&root.join(folder)));
+    let files = files.filter(|(path, _)| path.extension().is_some_and(|extension| extension == "rs"));
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let long: BTreeSet<String> = files
+        .flat_map(|(_, text)| {
+            let words: Vec<String> = code_of(&text).split(|c| !is_part(c)).map(str::to_owned).collect();
+            words.into_iter().filter(|word| word.len() > MAX_NAME).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(long.is_empty(), "these names have more than {MAX_NAME} characters: {long:#?}");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn calm_for(seconds: u64) -> impl FnOnce(&mut Claim) {
 fn a_tick_that_was_lost_runs_no_second_time_where_a_mark_lies_ahead() {
     let newcomer = |book: &mut Book| open_by_who_heard(book, 179.0, |_| {});
     let guest = |book: &mut Book| {
-        let open = Open::by_guest(book.caller(), LEASE, at(181.0));
+        let open = Open::by_exec(book.caller(), LEASE, at(181.0));
         book.ask(Request::Open(open));
     };
     for first in [newcomer as fn(&mut Book), guest] {

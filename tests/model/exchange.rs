@@ -96,7 +96,7 @@ impl World {
             let (sched, since, lease) = (sched(), UtcMillis(0), setting.lease(who));
             let earlier = caller.latest_store_time;
             let (wall, ahead, dropped, pausing) = (now, None, None, None);
-            let by_guest = Open::by_guest(caller, lease, wall);
+            let by_exec = Open::by_exec(caller, lease, wall);
             let open = Open {
                 schedule_hash: sched,
                 schedule_since: since,
@@ -105,7 +105,7 @@ impl World {
                 latest_of_earlier_eras: earlier,
                 dropped,
                 pausing,
-                ..by_guest
+                ..by_exec
             };
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
@@ -257,7 +257,7 @@ impl World {
             cause,
             tries,
             started,
-            sched: sched(),
+            schedule_hash: sched(),
             mark: reply.mark.unwrap_or(tick.instant()),
             prev: None,
         };

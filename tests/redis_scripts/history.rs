@@ -321,7 +321,7 @@ impl History {
             cause: if self.one_in(4) { self.pick(Cause::ALL) } else { cause },
             tries: self.pick(&[1, 2]),
             started,
-            sched: self.sched(record),
+            schedule_hash: self.sched(record),
             mark: self.near(record.map_or(now, |record| record.mark)),
             prev: self.maybe(prev),
         }

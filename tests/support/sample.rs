@@ -47,7 +47,7 @@ pub(crate) fn open(caller: Caller) -> Open {
         schedule_hash: sched,
         is_known_job: true,
         latest_of_earlier_eras: earlier,
-        ..Open::by_guest(caller, LEASE, wall)
+        ..Open::by_exec(caller, LEASE, wall)
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn lease(record: &Record) -> Lease {
         cause: record.cause.expect("a cause"),
         tries: record.tries,
         started: record.started.expect("a start"),
-        sched: record.schedule_hash.clone(),
+        schedule_hash: record.schedule_hash.clone(),
         mark: record.mark,
         prev: None,
     }
@@ -113,7 +113,7 @@ pub(crate) fn forgotten(tick: Tick, fence: i64) -> Lease {
         cause: Cause::Schedule,
         tries: 1,
         started: tick.instant(),
-        sched: sched(),
+        schedule_hash: sched(),
         mark: tick.instant(),
         prev: None,
     }

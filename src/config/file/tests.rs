@@ -254,7 +254,7 @@ proptest! {
 }
 
 #[test]
-fn a_job_may_name_the_store_for_a_command_of_its_own_and_not_change_what_tells_it_about_its_run() {
+fn a_jobs_env_may_name_a_store_but_not_change_the_variables_of_its_run() {
     let file = |name: &str| {
         format!(
             "cluster.store = \"local\"\n[jobs.a]\nschedule = \"@daily\"\nshell = \"x\"\nenv = {{ {name} = \"${{X}}\" }}\n"

@@ -69,7 +69,7 @@ fn a_password_is_shown_to_the_network_where_nothing_hides_it() {
 }
 
 #[test]
-fn a_server_of_another_machine_is_told_by_its_address_and_a_login_by_a_password_or_a_certificate() {
+fn an_address_shows_a_remote_server_and_a_password_or_certificate_a_login() {
     let url = |url: &str| RedisUrl::parse(url).expect(url);
     for (text, is_elsewhere, has_login) in [
         ("redis://h", true, false),

@@ -65,7 +65,7 @@ impl LeaseNote {
             cause: lease.cause,
             tries: lease.tries,
             started: lease.started,
-            sched: lease.sched.0,
+            sched: lease.schedule_hash.0,
             mark: lease.mark,
             prev: lease.prev,
             era: era.0.clone(),
@@ -162,7 +162,7 @@ impl StoredNote {
             cause: self.cause,
             tries: self.tries,
             started: self.started,
-            sched: ScheduleHash(self.sched),
+            schedule_hash: ScheduleHash(self.sched),
             mark: self.mark,
             prev: self.prev,
         };
@@ -227,7 +227,7 @@ pub(crate) mod tests {
             cause: Cause::Rerun,
             tries: 2,
             started: UtcMillis(1_700_000_000_001),
-            sched: ScheduleHash("00ff".into()),
+            schedule_hash: ScheduleHash("00ff".into()),
             mark: UtcMillis(1_700_000_000_000),
             prev: Some(Tick::at_millis(1_699_999_940_000)),
         }

@@ -84,7 +84,7 @@ pub struct Open {
     /// Hash of the job's schedule and time zone. [`ScheduleHash::none`] if the job has no schedule now: then no record is
     /// created. Empty if the caller does not schedule the job.
     pub schedule_hash: ScheduleHash,
-    /// Since when the replica has scheduled the job by `sched`, by the store's clock.
+    /// Since when the replica has scheduled the job by `schedule_hash`, by the store's clock.
     pub schedule_since: UtcMillis,
     /// The replica's wall clock.
     pub wall: UtcMillis,
@@ -101,7 +101,7 @@ pub struct Open {
     /// Whether the cluster's roster or this process has ever known the job.
     pub is_known_job: bool,
     /// The latest store time that the replica has seen in any earlier era, or before the store forgot; 0 if none. Unlike
-    /// the caller's `heard`, it leaves out times before the clock was set back in this era: the record still has what was
+    /// the caller's `latest_store_time`, it leaves out times before the clock was set back in this era: the record still has what was
     /// decided then. If that time is ahead of every correct clock, this is the last time of the previous era instead.
     pub latest_of_earlier_eras: UtcMillis,
     /// What was left of the former schedule when the replica ended it.

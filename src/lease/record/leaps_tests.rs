@@ -53,7 +53,7 @@ fn what_was_open_while_the_store_lost_decisions_stays_closed_until_it_has_its_en
 }
 
 #[test]
-fn what_ran_is_part_of_no_other_leap_and_stays_known_until_all_before_a_tick_have_their_entry() {
+fn a_span_that_ran_leaves_other_leaps_and_is_kept_until_all_before_it_have_entries() {
     let mut leaps = leaps("0-10 20-30! 40-50?");
     leaps.tell_ran(UtcMillis(4), UtcMillis(6));
     leaps.tell_ran(UtcMillis(24), UtcMillis(25));

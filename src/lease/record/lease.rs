@@ -26,7 +26,7 @@ pub struct Lease {
     /// When the run began, by the store's clock: when it was granted, or at the tick's instant if that is later.
     pub started: UtcMillis,
     /// Hash of the job's schedule and time zone.
-    pub sched: ScheduleHash,
+    pub schedule_hash: ScheduleHash,
     /// The job's mark as the grant left it.
     pub mark: UtcMillis,
     /// The tick right before `tick` by that schedule; `None` if there is none.

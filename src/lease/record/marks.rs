@@ -107,7 +107,7 @@ impl Record {
     }
 
     /// Records that the tick at this instant, which was decided, is open again, by a clock that shows no more than `front`. If
-    /// the instant recorded before lies after `front`, it moves to `returned_ahead`: it says nothing about ticks that have come.
+    /// the instant recorded before lies after `front`, it moves to `reopened_ahead`: it says nothing about ticks that have come.
     pub(crate) fn open_again(&mut self, instant: UtcMillis, front: UtcMillis) {
         if self.reopened > front {
             self.open_again_ahead(self.reopened);

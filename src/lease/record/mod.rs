@@ -90,7 +90,7 @@ pub struct Record {
     /// The newest tick that was opened again before its instant: an operator set back a mark that lay in the future, or a
     /// clock was ahead when the lock was abandoned.
     pub reopened_ahead: UtcMillis,
-    /// How often `returned_ahead` was set, as far as is known.
+    /// How often `reopened_ahead` was set, as far as is known.
     pub reopened_ahead_count: u64,
     /// New fencing tokens are above this one as well: tokens up to it may have been granted and then forgotten by the store.
     pub floor: Fence,
@@ -121,7 +121,7 @@ pub struct Record {
     pub era: Era,
     /// The job's schedule and time zone, as the last open or the last rise of `mark` set it.
     pub schedule_hash: ScheduleHash,
-    /// When `sched` replaced another schedule: ticks up to this instant were not due by it, and are neither run nor missed.
+    /// When `schedule_hash` replaced another schedule: ticks up to this instant were not due by it, and are neither run nor missed.
     pub schedule_since: UtcMillis,
     /// Scheduled ticks that are decided before this instant are skipped.
     pub paused: Option<UtcMillis>,
@@ -240,8 +240,8 @@ impl Record {
         }
     }
 
-    /// Moves `since` back to `from` for a replica that knew the job before the record was created: the newest mark that it has
-    /// `seen` is below the mark of the creation. Otherwise the schedule would hold only since the replica that came first.
+    /// Moves `schedule_since` back to `from` for a replica that knew the job before the record was created: the newest mark that it has
+    /// `known_mark` is below the mark of the creation. Otherwise the schedule would hold only since the replica that came first.
     pub(super) fn merge_since(
         &mut self,
         seen: Option<UtcMillis>,

@@ -45,7 +45,7 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
     record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.schedule_hash));
     if lost.is_some() {
-        // In a record that was never granted, `lost` stays set: it says up to where ticks have their entry.
+        // In a record that was never granted, `lost_after` stays set: it says up to where ticks have their entry.
         record.lost_after = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
     }
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
@@ -119,7 +119,7 @@ fn folded(leaps: impl Iterator<Item = Leap>) -> Vec<Leap> {
     folded
 }
 
-/// Returns the entry for the ticks of a leap; `None` if the schedule, which applies since `since`, has none there before
+/// Returns the entry for the ticks of a leap; `None` if the schedule, which applies since `schedule_since`, has none there before
 /// the claimed one. `prev` is the tick right before the claimed one.
 fn entry_of(
     leap: &Leap,

@@ -231,7 +231,8 @@ fn give_rerun_back(record: &mut Record) {
 fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMillis>) {
     let now = transition.server.now;
     let record = transition.record.get_or_insert_with(|| {
-        let mut record = Record { schedule_hash: lease.sched.clone(), ..Record::empty(Transition::no_era()) };
+        let mut record =
+            Record { schedule_hash: lease.schedule_hash.clone(), ..Record::empty(Transition::no_era()) };
         record.pass_unrecorded_to(decided_up_to(lease), now, leapt);
         Record { lost_after: None, ..record }
     });
@@ -264,7 +265,7 @@ fn raise_mark(record: &mut Record, lease: &Lease, now: UtcMillis, leapt: Option<
     }
     // The replica that opened the record may know a newer schedule than the one that started the run.
     if record.schedule_hash == ScheduleHash::default() {
-        record.schedule_hash = lease.sched.clone();
+        record.schedule_hash = lease.schedule_hash.clone();
     }
 }
 
@@ -282,7 +283,7 @@ fn tell(record: &mut Record, lease: &Lease) {
     let tick = lease.tick.instant();
     record.leaps.except_told(tick);
     if record.lost_after.is_some_and(|lost| lost < tick && tick <= record.mark) {
-        let prev = lease.prev.map(Tick::instant).filter(|_| record.is_under(&lease.sched));
+        let prev = lease.prev.map(Tick::instant).filter(|_| record.is_under(&lease.schedule_hash));
         record.leaps.tell_ran(prev.unwrap_or(UtcMillis(tick.0 - 1)), tick);
     }
 }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_while_somebody_may_run_them_nor_more_often_when_that_comes_and_goes() {
+    fn a_fit_replica_stops_the_warning_and_one_that_comes_and_goes_adds_none() {
         let (jobs, mut unschedulable) = (jobs(), Unschedulable::default());
         let alone = Roster::alone(NodeName::parse("n").expect("name"));
         let mut fit = alone.clone();

@@ -246,7 +246,7 @@ mod tests {
     const LOST: Verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
 
     #[test]
-    fn notes_and_signs_of_one_run_are_one_former_run_and_an_ended_one_without_a_sign_is_none() {
+    fn a_note_and_a_sign_of_one_run_are_one_orphan_and_an_ended_note_alone_is_none() {
         let (goes_on, has_ended) = (running(1), ended(lease(2), ""));
         let (of_two, unnoted) = (lease(3), lease(4));
         let with_sign = ended(of_two.clone(), "");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_another_machine_or_of_before_a_reboot_is_over_only_when_the_store_says_so() {
+    fn a_run_from_another_machine_or_boot_is_over_only_once_the_record_shows_it() {
         let another = tempfile::tempfile().expect("a temporary file");
         let mut orphan = orphan(running(1));
         let Some(LeaseNote::Running { site, .. }) = &orphan.note else { unreachable!("it was made so") };

@@ -170,15 +170,15 @@ const OF_UNKILLABLE: [&str; 5] = [
 ];
 
 #[test]
-fn on_redis_nobody_runs_beside_what_cannot_be_killed_while_its_replica_can_renew() {
+fn on_redis_no_run_starts_beside_an_unkillable_one_still_renewed() {
     let course = Course { memory: Memory::Forgetful, menu: Fault::USUAL_AND_UNKILLABLE };
-    sweep(course, "on_redis_nobody_runs_beside_what_cannot_be_killed", &NEVER_BY_REDIS, &OF_UNKILLABLE);
+    sweep(course, "on_redis_no_run_starts_beside_an_unkillable", &NEVER_BY_REDIS, &OF_UNKILLABLE);
 }
 
 #[test]
-fn on_the_embedded_store_nobody_runs_beside_what_cannot_be_killed_while_its_replica_can_renew() {
+fn on_the_embedded_store_no_run_starts_beside_an_unkillable_one_still_renewed() {
     let course = Course { memory: Memory::Durable, menu: Fault::USUAL_AND_UNKILLABLE };
-    let test = "on_the_embedded_store_nobody_runs_beside_what_cannot_be_killed";
+    let test = "on_the_embedded_store_no_run_starts_beside_an_unkillable";
     sweep(course, test, &NEVER_BY_THE_EMBEDDED_STORE, &OF_UNKILLABLE);
 }
 

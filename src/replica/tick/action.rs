@@ -136,7 +136,7 @@ impl Won {
             tries: self.tries,
             started: self.started,
             mark: self.mark,
-            sched: ScheduleHash::of(&spec.schedule),
+            schedule_hash: ScheduleHash::of(&spec.schedule),
             prev: spec.schedule.at_or_before(UtcMillis(self.tick.as_millis() - 1)),
         }
     }

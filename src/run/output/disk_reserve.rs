@@ -62,7 +62,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn a_twentieth_of_a_disk_is_left_free_within_bounds_and_most_of_a_small_one_is_for_logs() {
+    fn a_twentieth_of_a_disk_is_reserved_within_bounds_or_a_quarter_of_a_small_one() {
         let reserve = |size| DiskReserve { free: 0, size }.reserve();
         let sizes = [10 * MIB, 60 * MIB, 400 * MIB, 1 << 40];
         assert_eq!(sizes.map(reserve), [5 * MIB / 2, 15 * MIB, 20 * MIB, 64 * MIB]);

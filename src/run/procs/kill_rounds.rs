@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_multiplies_under_a_few_blows_is_stopped_until_nobody_new_is_found_and_then_killed() {
+    fn processes_that_multiply_under_sigkill_are_stopped_until_none_is_new_then_killed() {
         let looks: [&[i32]; 7] = [&[1], &[2], &[3], &[3, 4], &[3, 4, 5], &[5, 4, 3], &[3, 4, 5]];
         let expected = [
             (KILL, false),

@@ -108,7 +108,7 @@ fn a_clock_that_a_failover_sets_back_may_have_gone_on_until_then() {
 }
 
 #[test]
-fn a_store_that_forgot_this_replica_after_an_outage_has_forgotten_nothing_of_the_time_between() {
+fn a_store_that_forgot_in_an_outage_lost_nothing_after_its_last_shown_time() {
     let mut store_clock = StoreClock::first(reading(0, 0, 500_000), era("e"));
     store_clock.hear(UtcMillis(500_700));
     store_clock.learn(reading(7_200_000, 7_200_000, 7_700_000), &era("e"));
@@ -197,7 +197,7 @@ fn a_drift_that_no_two_readings_show_is_measured_from_where_calm_began() {
 }
 
 #[test]
-fn the_largest_fence_is_remembered_in_every_life_of_the_store_but_none_of_a_year_that_no_clock_shows() {
+fn the_largest_fence_is_remembered_in_every_era_unless_no_clock_shows_it() {
     let mut store_clock = StoreClock::first(reading(0, 0, 500_000), era("e"));
     for fence in [2_110_930_443_429, 500_000, 9_000_000_000_000_000] {
         store_clock.record_fence(Fence(fence));

@@ -44,7 +44,7 @@ impl Args {
             .text(lease.cause)
             .text(lease.tries)
             .instant(lease.started)
-            .text(&lease.sched.0)
+            .text(&lease.schedule_hash.0)
             .instant(lease.mark)
     }
 

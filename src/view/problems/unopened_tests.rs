@@ -16,7 +16,7 @@ async fn a_job_that_replicas_know_by_another_file_alone_is_named() {
 }
 
 #[tokio::test]
-async fn two_replicas_of_one_name_are_named_and_labels_that_one_of_them_may_have_are_not_missed() {
+async fn two_replicas_with_one_name_are_reported_and_missing_labels_are_not() {
     let text = FILE.replacen("[jobs.payout]", "[jobs.payout]\nonly_on = [\"gpu\"]", 1);
     let (_, mut snapshot) = healthy(FILE).await;
     let bench = Bench::new(&text).await;

@@ -89,7 +89,7 @@ impl History {
             tick: record.tick.unwrap_or(other.lease.tick),
             length: record.lease,
             tries: record.tries,
-            sched: record.schedule_hash.clone(),
+            schedule_hash: record.schedule_hash.clone(),
             mark: record.mark,
             ..other.lease.clone()
         };

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_reads_on_in_the_next_part_and_is_told_of_parts_that_were_removed_before() {
+    fn a_follower_continues_in_the_next_part_and_reports_removed_bytes() {
         let (folder, mut log) = log(b"0\n", false);
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
         assert_eq!(all(&mut log), b"0\n");

@@ -126,7 +126,7 @@ async fn a_run_without_a_log_says_why_and_shows_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_newer_run_elsewhere_is_shown_by_its_kept_end_unless_only_this_node_is_asked_for() {
+async fn logs_shows_the_recorded_end_of_a_newer_run_elsewhere_unless_local() {
     let bench = bench().await;
     ran(&bench, 1, (OUTPUT, "")).await;
     bench.open("backup").await;

@@ -120,7 +120,7 @@ fn line_of<'o>(out: &'o str, job: &str) -> Option<&'o str> {
 }
 
 #[tokio::test]
-async fn a_job_that_is_not_in_the_file_is_shown_as_long_as_it_runs_or_has_lately_and_is_no_trouble() {
+async fn a_job_not_in_the_file_is_shown_without_a_problem_for_a_day_after_its_run() {
     let bench = ill().await;
     let out = shown_with(&bench, "status", Definition::Absent).await;
     let line = line_of(&out, "backup").expect("it runs");

@@ -72,7 +72,7 @@ fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
 }
 
 #[test]
-fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_what_was_decided_before() {
+fn a_new_era_with_another_clock_leaves_the_last_time_of_the_old_one_unchanged() {
     let me = (node("a"), RunId::new());
     let mut health = StoreHealth::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
     let mut store_clock = None;

@@ -25,14 +25,14 @@ fn once_the_stores_clock_is_right_again_jobs_run_within_a_lease() {
 }
 
 #[test]
-fn what_starts_for_the_first_time_with_a_wrong_clock_runs_within_a_lease_of_a_right_one() {
-    holds_everywhere("what_starts_for_the_first_time", &[Fault::WrongStart, Fault::Crash]);
+fn a_cluster_first_started_with_a_wrong_clock_runs_within_a_lease_of_a_right_one() {
+    holds_everywhere("a_cluster_first_started_with_a_wrong_clock", &[Fault::WrongStart, Fault::Crash]);
 }
 
 #[test]
-fn a_record_that_is_deleted_in_mid_run_lets_nobody_in_however_short_a_lease_somebody_asks_for() {
+fn a_lock_whose_record_is_deleted_in_mid_run_goes_to_no_claim_of_a_short_lease() {
     let menu = &[Fault::RecordLost, Fault::LongLease, Fault::Guest];
-    holds_everywhere("a_record_that_is_deleted_in_mid_run", menu);
+    holds_everywhere("a_lock_whose_record_is_deleted_in_mid_run", menu);
 }
 
 #[test]
@@ -86,19 +86,19 @@ fn what_a_store_forgot_while_a_mark_lay_ahead_has_its_entry() {
 }
 
 #[test]
-fn what_a_store_forgets_while_its_clock_is_ahead_has_its_entry_and_nothing_is_told_before_its_time() {
+fn ticks_forgotten_while_the_stores_clock_is_ahead_get_entries_but_none_early() {
     let menu = &[Fault::StoreAhead, Fault::Failover, Fault::Restart];
-    holds("what_a_store_forgets_while_its_clock_is_ahead", Memory::Forgetful, menu);
+    holds("ticks_forgotten_while_the_stores_clock_is_ahead", Memory::Forgetful, menu);
     let course =
         Course { memory: Memory::Forgetful, menu: &[Fault::BothAhead, Fault::Failover, Fault::Restart] };
-    holds_from(40, "what_a_store_forgets_while_its_clock_is_ahead", course);
+    holds_from(40, "ticks_forgotten_while_the_stores_clock_is_ahead", course);
 }
 
 #[test]
-fn what_ran_while_the_clock_was_ahead_does_not_run_again_where_the_store_forgot_it_then() {
+fn a_tick_run_by_a_clock_ahead_does_not_run_again_where_the_store_forgot_it() {
     let menu = &[Fault::StoreAhead, Fault::Failover, Fault::Restart];
     let course = Course { memory: Memory::Forgetful, menu };
-    holds_from(70, "what_ran_while_the_clock_was_ahead", course);
+    holds_from(70, "a_tick_run_by_a_clock_ahead", course);
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn world(seed: u64, is_told: bool) -> World {
 }
 
 #[test]
-fn over_a_slow_line_whatever_fails_breaks_none_of_the_promise_and_every_job_has_its_turn() {
+fn over_a_slow_line_no_fault_breaks_the_promise_and_every_job_has_its_turn() {
     for seed in seeds(SEEDS) {
         if world(seed, false).run().is_err() {
             let mut told = world(seed, true);

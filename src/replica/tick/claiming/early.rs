@@ -81,8 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_more_ticks_come_at_an_instant_the_earlier_they_are_asked_for_but_never_earlier_than_the_store_grants()
-     {
+    fn the_more_ticks_at_an_instant_the_earlier_their_claims_within_the_tolerance() {
         let coming = |job: usize, ms| Coming {
             tick: Tick(at(ms)),
             job: JobName::parse(&format!("j{job}")).expect("a name"),
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_that_lies_far_ahead_since_the_clock_was_set_back_keeps_no_earlier_one_from_being_asked_for() {
+    fn a_tick_far_ahead_after_the_clock_was_set_back_blocks_no_earlier_claim() {
         let mut contest = every_second();
         claimed(contest.wake(at(100_010), no_stagger));
         let early = reply(Answer::Early { wait: Duration::from_secs(99) });

@@ -88,7 +88,7 @@ fn an_exit_with_success_after_the_order_is_still_a_stop() {
 }
 
 #[test]
-fn what_is_left_after_the_main_process_is_waited_for_until_the_grace_ends_and_then_killed() {
+fn processes_left_by_the_main_one_get_the_grace_and_are_then_killed() {
     let alive = AttemptEvent::Tree(Tree::Alive);
     let events = [
         (1, stop(StopReason::Replaced, 5)),

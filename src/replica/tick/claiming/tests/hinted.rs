@@ -63,7 +63,7 @@ fn a_tick_that_is_told_to_be_decided_is_not_asked_for_where_the_mark_shows_it() 
 }
 
 #[test]
-fn a_tick_that_is_wrongly_told_to_be_decided_is_asked_for_as_soon_as_the_mark_shows_it() {
+fn a_tick_wrongly_hinted_as_decided_is_claimed_once_the_mark_shows_the_truth() {
     let mut contest = looking();
     assert_eq!(contest.look_found(Some(&marked(at(0))), at(61_002)), None);
     told(&mut contest, at(61_100), at(61_001));
@@ -88,7 +88,7 @@ fn however_much_is_told_and_though_no_mark_comes_a_tick_is_asked_for_before_long
 }
 
 #[test]
-fn of_a_job_that_runs_every_second_no_question_is_put_off_for_more_than_a_quarter_of_that() {
+fn hints_delay_the_claim_of_an_every_second_job_by_a_quarter_second_at_most() {
     let mut contest = contest("schedule = \"* * * * * *\"\nstart_deadline = \"1h\"");
     told(&mut contest, at(1_200), at(1_000));
     assert_eq!(contest.wake(at(1_020), |_| STAGGER), Action::WakeAt(at(1_125)));
@@ -208,7 +208,7 @@ fn the_tick_that_was_waited_for_is_told_of_though_a_newer_one_was_decided() {
 }
 
 #[test]
-fn what_was_in_the_way_of_a_tick_that_others_have_decided_is_no_reason_for_later_ones() {
+fn what_delayed_a_tick_that_another_replica_decided_is_no_reason_for_later_ones() {
     let mut contest = every_minute();
     contest.unheard(at(60_000));
     told(&mut contest, at(60_000), at(60_005));

@@ -78,7 +78,7 @@ fn a_file_that_tells_a_shorter_lease_makes_the_former_one_a_memory() {
 }
 
 #[test]
-fn a_wait_for_a_longer_lease_that_nobody_is_known_to_hold_is_told_once_each_time_that_the_store_forgets() {
+fn a_wait_for_a_longer_lease_without_a_known_holder_is_reported_once_per_loss() {
     let mut contest = remembering();
     let held = |lease, frees_in| Reply {
         now: UtcMillis(0),

@@ -102,7 +102,7 @@ fn a_larger_lease_that_an_answer_tells_of_is_remembered() {
 }
 
 #[test]
-fn a_won_claim_starts_its_run_and_one_that_was_answered_too_late_gives_the_tick_back() {
+fn a_grant_starts_its_run_and_a_late_one_is_given_back_and_claimed_again() {
     let mut contest = every_second();
     let bid = claimed(contest.wake(at(1_000), no_stagger));
     let (_, action) = contest.answered(&won(), at(1_001), SENT, true);
@@ -128,7 +128,7 @@ fn no_answer_is_asked_again_under_the_same_run_id() {
 }
 
 #[test]
-fn a_newer_tick_takes_over_and_what_an_unanswered_claim_may_have_taken_is_given_back() {
+fn a_newer_tick_is_claimed_and_the_grant_an_older_claim_may_have_is_given_back() {
     let mut contest = every_second();
     let bid = claimed(contest.wake(at(1_000), no_stagger));
     contest.claims(&contest.proposal().claim(&bid, caller(), at(1_000), at(1_000)));
@@ -218,7 +218,7 @@ fn the_holders_own_proof_of_life_ends_the_wait_at_once() {
 }
 
 #[test]
-fn only_a_run_that_began_by_the_instant_of_a_tick_to_be_skipped_is_asked_for_a_proof_of_life() {
+fn only_a_run_that_began_by_a_skipped_ticks_instant_has_to_prove_it_is_alive() {
     let spec = JobSpec::clone(every_second().spec());
     let waits = JobSpec { overlap: Overlap::Wait, ..spec.clone() };
     let finding = Finding::Held(Some(holder()));

@@ -11,7 +11,7 @@ use crate::replica::tick::claiming::tests::{
 };
 
 #[test]
-fn a_tick_that_waits_is_asked_for_in_its_turn_and_is_decided_as_missed_before_the_next_one_waits() {
+fn a_waiting_tick_is_claimed_in_turn_and_is_missed_before_the_next_one_waits() {
     let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"\nstart_deadline = \"2500ms\"");
     claimed(contest.wake(at(1_000), no_stagger));
     let long = held(Duration::from_secs(25));
@@ -46,7 +46,7 @@ fn a_run_that_waited_for_another_is_told_apart_from_one_that_started_at_its_tick
 }
 
 #[test]
-fn a_tick_that_waited_until_the_next_came_is_decided_first_and_not_asked_for_once_others_decided_it() {
+fn an_older_waiting_tick_is_claimed_first_and_not_again_once_it_is_decided() {
     let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
     let long = held(Duration::from_secs(25));
     claimed(contest.wake(at(1_000), no_stagger));
@@ -81,7 +81,7 @@ fn claim_at(contest: &mut Contest, now: i64) -> (Bid, Claim) {
 }
 
 #[test]
-fn after_an_outage_the_newest_missed_tick_is_caught_up_with_and_the_others_are_told_of_with_their_number() {
+fn after_an_outage_the_newest_tick_is_caught_up_and_the_others_are_counted() {
     let mut contest = hourly_with_catch_up();
     let (bid, claim) = claim_at(&mut contest, 3 * HOUR + HOUR / 2);
     assert_eq!((bid.tick, claim.catch_up), (Tick(at(3 * HOUR)), true));
@@ -95,7 +95,7 @@ fn after_an_outage_the_newest_missed_tick_is_caught_up_with_and_the_others_are_t
 }
 
 #[test]
-fn a_tick_that_still_is_in_time_is_no_catch_up_and_one_that_is_not_the_newest_any_more_is_missed() {
+fn a_tick_in_time_is_no_catch_up_and_one_no_longer_the_newest_is_missed() {
     let mut in_time = hourly_with_catch_up();
     assert!(!claim_at(&mut in_time, 3 * HOUR + 30_000).1.catch_up);
 

@@ -47,7 +47,7 @@ fn won() -> Answer {
 }
 
 #[test]
-fn a_grant_to_the_former_definition_is_given_back_and_its_tick_claimed_by_the_new_one() {
+fn a_grant_to_the_former_definition_is_given_back_and_claimed_by_the_new_one() {
     let mut contest = contest();
     let (former, _) = claim(&mut contest, 1_000);
     contest.revise(longer_lease());
@@ -65,7 +65,7 @@ fn a_grant_to_the_former_definition_is_given_back_and_its_tick_claimed_by_the_ne
 }
 
 #[test]
-fn a_claim_of_the_former_definition_that_got_no_answer_is_given_back_before_the_new_one_claims() {
+fn an_unanswered_claim_of_the_former_definition_is_given_back_before_a_new_one() {
     for tick_is_decided in [false, true] {
         let mut contest = contest();
         let (former, _) = claim(&mut contest, 1_000);
@@ -162,7 +162,7 @@ fn a_claim_of_the_former_schedule_without_an_answer_is_given_back() {
 }
 
 #[test]
-fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it_knew() {
+fn a_retired_job_claims_nothing_and_restarts_at_new_ticks_with_what_it_knew() {
     let mut contest = contest();
     contest.revise(longer_lease());
     let (former, _) = claim(&mut contest, 1_000);
@@ -189,7 +189,7 @@ fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it
 }
 
 #[test]
-fn ticks_from_before_the_schedule_that_the_record_tells_of_start_nothing_and_are_not_counted() {
+fn ticks_before_the_records_schedule_began_are_neither_claimed_nor_counted() {
     let mut contest = Contest::new(spec(EVERY_SECOND), SENT);
     contest.opened(T0, at(4_500), at(7_200));
     let (bid, _) = claim(&mut contest, 7_200);

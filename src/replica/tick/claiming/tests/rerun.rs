@@ -57,7 +57,7 @@ fn bid_at(contest: &mut Contest, now: i64) -> Bid {
 }
 
 #[test]
-fn who_lost_a_tick_asks_again_once_the_lock_of_its_run_would_be_over_and_runs_it_once_more() {
+fn a_replica_that_lost_a_tick_claims_its_rerun_when_its_lock_would_end() {
     let mut contest = rerunning();
     lost(&mut contest, &decided(told("b", true, 30)));
     assert_eq!(contest.look(at(60_002), &roster(&[]), true), Action::WakeAt(at(90_001)));
@@ -95,7 +95,7 @@ fn a_run_that_ended_well_is_asked_for_no_more() {
 }
 
 #[test]
-fn who_asks_for_a_rerun_that_is_not_to_be_had_any_more_says_that_the_tick_stays_cut_short() {
+fn a_claim_for_a_rerun_that_is_no_longer_possible_finds_the_tick_not_rerun() {
     let mut contest = rerunning();
     lost(&mut contest, &decided(told("b", true, 30)));
     bid_at(&mut contest, 90_001);
@@ -106,7 +106,7 @@ fn who_asks_for_a_rerun_that_is_not_to_be_had_any_more_says_that_the_tick_stays_
 }
 
 #[test]
-fn what_another_has_rerun_is_not_taken_up_again_by_who_heard_of_it_though_the_store_forgets() {
+fn a_rerun_done_by_another_replica_is_not_claimed_after_the_store_forgets_it() {
     let mut contest = rerunning();
     lost(&mut contest, &decided(told("b", true, 30)));
     bid_at(&mut contest, 90_001);
@@ -136,7 +136,7 @@ fn a_newer_tick_that_is_held_for_a_rerun_waits_until_that_was_asked_for() {
 }
 
 #[test]
-fn who_lost_the_run_leaves_its_rerun_to_others_for_a_while_and_takes_it_where_there_are_none() {
+fn a_replica_that_lost_its_run_leaves_the_rerun_to_others_unless_it_is_alone() {
     let own = Some(name("a"));
     let mut left = rerunning();
     left.cut_short_here(Tick(at(60_000)), own.clone(), at(70_000));
@@ -211,7 +211,7 @@ fn where_the_policy_is_edited_the_new_one_counts_for_what_was_cut_short_before()
 }
 
 #[test]
-fn what_was_cut_short_before_the_job_was_enabled_again_neither_runs_nor_holds_newer_ticks_up() {
+fn a_run_cut_short_before_its_job_was_restarted_is_not_rerun_and_delays_no_tick() {
     let mut contest = rerunning();
     contest.retire(at(70_000), SENT);
     contest.hear_of_rerun(told("b", false, 0).as_ref(), at(70_000));
