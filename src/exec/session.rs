@@ -69,7 +69,7 @@ impl ExecSession {
             output: JobOutput::File,
             events,
             traffic: Traffic::default(),
-            store_clock: tokio::sync::watch::Sender::new(None),
+            store_clock: std::sync::Mutex::default(),
         });
         let store_watch = Arc::new(StoreWatch::new(Arc::clone(&context), lock.clone()));
         let pace = Pace::new(lease, kill_grace);
@@ -130,7 +130,7 @@ impl ExecSession {
         self.store_watch.listen().await?;
         let known = self.store_watch.knows().await?;
         let (wall, now) = (self.context.clock.utc(), self.context.clock.boot());
-        let store_clock = self.context.store_clock.borrow().clone();
+        let store_clock = self.context.store_clock().clone();
         let earlier = store_clock.map_or(UtcMillis(0), |store_clock| store_clock.earlier(wall, now));
         let open = Open::by_exec(self.caller(), self.lease, wall);
         let open = Open { is_known_job: known, latest_of_earlier_eras: earlier, ..open };

@@ -67,13 +67,12 @@ impl StoreWatch {
 
     fn learn(&self, reading: ClockReading, pulse: &Pulse) -> ClockNews {
         let mut learned = ClockNews::First;
-        self.context.store_clock.send_modify(|store_clock| {
-            match store_clock {
-                Some(store_clock) => learned = store_clock.learn(reading, &pulse.era),
-                None => *store_clock = Some(StoreClock::first(reading, pulse.era.clone())),
-            }
-            store_clock.iter_mut().for_each(|store_clock| store_clock.hear_peers(&pulse.peers));
-        });
+        let mut store_clock = self.context.store_clock();
+        match store_clock.as_mut() {
+            Some(store_clock) => learned = store_clock.learn(reading, &pulse.era),
+            None => *store_clock = Some(StoreClock::first(reading, pulse.era.clone())),
+        }
+        store_clock.iter_mut().for_each(|store_clock| store_clock.hear_peers(&pulse.peers));
         learned
     }
 

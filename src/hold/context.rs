@@ -1,9 +1,7 @@
 //! What all parts of a replica or an `exec` share: its store, clocks and logs, and what it remembers of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-use tokio::sync::watch;
 
 use crate::events::log::Events;
 use crate::job::{Fence, NodeName};
@@ -33,7 +31,7 @@ pub(crate) struct Context {
     pub(crate) output: JobOutput,
     pub(crate) events: Events,
     pub(crate) traffic: Traffic,
-    pub(crate) store_clock: watch::Sender<Option<StoreClock>>,
+    pub(crate) store_clock: Mutex<Option<StoreClock>>,
 }
 
 /// Pacing of runs that start or end at the same time, and how long each stage of all starts took.
@@ -54,64 +52,59 @@ impl Context {
     /// Returns what the store's clock should show; the wall clock's time until the store has answered for the first
     /// time.
     pub(crate) fn store_time(&self) -> UtcMillis {
-        let store_clock = self.store_clock.borrow();
+        let store_clock = self.store_clock();
         store_clock
             .as_ref()
             .map_or_else(|| self.clock.utc(), |store_clock| store_clock.store_time(self.clock.boot()))
     }
 
+    /// Locks the store's clock as this replica knows it; `None` until the store has answered for the first time.
+    pub(crate) fn store_clock(&self) -> MutexGuard<'_, Option<StoreClock>> {
+        self.store_clock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the store time from which the store's clock leapt ahead, as far as this replica has seen.
     pub(crate) fn leapt(&self) -> Option<UtcMillis> {
-        self.store_clock.borrow().as_ref().and_then(StoreClock::leapt)
+        self.store_clock().as_ref().and_then(StoreClock::leapt)
     }
 
     /// Records the store time of a reply that decided something in the era that this replica knows, and the fencing
     /// token of a grant. `new_era` and `unsynced` do not count: they may come from another era.
     pub(crate) fn hear(&self, reply: &Reply) {
         let is_of_this_life = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);
-        self.store_clock.send_if_modified(|store_clock| {
-            if let Some(store_clock) = store_clock.as_mut().filter(|_| is_of_this_life) {
-                store_clock.hear(reply.now);
-                if let Answer::Won { fence, .. } = reply.answer {
-                    store_clock.record_fence(fence);
-                }
+        if let Some(store_clock) = self.store_clock().as_mut().filter(|_| is_of_this_life) {
+            store_clock.hear(reply.now);
+            if let Answer::Won { fence, .. } = reply.answer {
+                store_clock.record_fence(fence);
             }
-            // No receiver of the channel needs a notification.
-            false
-        });
+        }
     }
 
     /// Records a store time that this replica has computed itself, as `hear` does with that of a reply.
     pub(crate) fn record_store_time(&self, store_now: UtcMillis) {
-        self.store_clock.send_if_modified(|store_clock| {
-            store_clock.iter_mut().for_each(|store_clock| store_clock.hear(store_now));
-            false
-        });
+        self.store_clock().iter_mut().for_each(|store_clock| store_clock.hear(store_now));
     }
 
     /// Records that this fencing token was given out. Does nothing until the store has answered for the first time.
     pub(crate) fn record_fence(&self, fence: Fence) {
-        self.store_clock.send_if_modified(|store_clock| {
-            store_clock.iter_mut().for_each(|store_clock| store_clock.record_fence(fence));
-            false
-        });
+        self.store_clock().iter_mut().for_each(|store_clock| store_clock.record_fence(fence));
     }
 
     /// Whether the store is in this era, as far as the replica knows.
     pub(crate) fn is_in(&self, era: &Era) -> bool {
-        self.store_clock.borrow().as_ref().is_some_and(|store_clock| store_clock.era() == era)
+        self.store_clock().as_ref().is_some_and(|store_clock| store_clock.era() == era)
     }
 
     /// Returns what the replica sends about itself in a request on a job; `None` until the store has answered for the
     /// first time.
     pub(crate) fn caller(&self, known: Known) -> Option<Caller> {
-        let store_clock = self.store_clock.borrow();
+        let store_clock = self.store_clock();
         store_clock.as_ref().map(|store_clock| store_clock.caller(&self.node, self.clock.boot(), known))
     }
 
     /// Returns the store's current era; the empty one until the store has answered for the first time.
     pub(crate) fn era(&self) -> Era {
-        self.store_clock.borrow().as_ref().map(|store_clock| store_clock.era().clone()).unwrap_or_default()
+        self.store_clock().as_ref().map(|store_clock| store_clock.era().clone()).unwrap_or_default()
     }
 }
 

@@ -114,7 +114,7 @@ impl Driver {
             output: replica.output,
             events: replica.events,
             traffic: Traffic::default(),
-            store_clock: watch::Sender::new(None),
+            store_clock: Mutex::default(),
         };
         Self {
             context: Arc::new(context),

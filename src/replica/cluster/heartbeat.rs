@@ -75,7 +75,7 @@ impl Driver {
         let (full, name_taken) =
             (self.capacity.is_full(), self.health.is_name_taken(self.context.clock.boot()));
         let (slewed, largest_fence) = {
-            let store_clock = self.context.store_clock.borrow();
+            let store_clock = self.context.store_clock();
             let store_clock = store_clock.as_ref();
             let slewed = store_clock.and_then(|store_clock| store_clock.slewed(self.context.clock.boot()));
             (slewed, store_clock.map(StoreClock::largest_fence).unwrap_or_default())

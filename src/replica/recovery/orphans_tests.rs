@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::events::log::Events;
 use crate::hold::context::{Context, Traffic};
@@ -117,7 +117,7 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
         output: JobOutput::File,
         events: Events::of(lease.node.clone()),
         traffic: Traffic::default(),
-        store_clock: watch::Sender::new(None),
+        store_clock: Mutex::default(),
     });
     let notes = context.lease_file.read().await;
     let orphan = orphans(&notes, context.logs.marked(&lease.node)).pop().expect("it has a note and a sign");

@@ -78,7 +78,7 @@ impl Driver {
             return;
         }
         self.context.record_fence(self.past.largest_fence);
-        let store_clock = self.context.store_clock.borrow().clone();
+        let store_clock = self.context.store_clock().clone();
         let Some(store_clock) = store_clock else { return };
         let (now, wall) = (self.context.clock.boot(), self.context.clock.utc());
         let (have_agreed, calm) = (self.health.config_drift.have_agreed(now), store_clock.calm(now));

@@ -121,9 +121,7 @@ impl Driver {
         }
         self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.health.outage().is_some());
-        let mut store_clock = self.context.store_clock.borrow().clone();
-        let change = self.health.take_in(&exchange, &mut store_clock);
-        self.context.store_clock.send_replace(store_clock);
+        let change = self.health.take_in(&exchange, &mut self.context.store_clock());
         let stages = self.context.traffic.stages.times();
         self.update_beat(|beat| beat.stages = stages);
         self.context.guards.release();
