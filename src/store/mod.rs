@@ -7,6 +7,7 @@ mod error;
 mod heartbeat;
 mod hint;
 mod local;
+mod open;
 mod redis;
 mod trait_;
 
@@ -16,6 +17,7 @@ pub use error::{Diagnosis, FailureCause, StoreError};
 pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
 pub use hint::{Hint, Marked};
 pub use local::LocalStore;
+pub(crate) use open::{StartLocal, file_of, open};
 #[cfg(feature = "test-switches")]
 pub use redis::fuzz;
 pub use redis::{RedisKeys, RedisStore};

@@ -18,8 +18,8 @@ use crate::config;
 use crate::config::source::trust::{BadFolder, Flaw, check_below, check_folder, is_shared, mode_flaw};
 use crate::config::{Config, LOCAL_STORE_FILE, Overrides, Problem, Purpose, Source, StoreUrl};
 use crate::job::ClusterName;
-use crate::store::{LocalStore, RedisStore, Store, StoreError};
-use crate::time::{Clock, SystemClock};
+use crate::store;
+use crate::store::{LocalStore, StartLocal, Store};
 
 use super::args::global::GlobalArgs;
 use super::exit::{Exit, Failure};
@@ -80,7 +80,7 @@ impl Session {
     /// Fails if the store is a file that stays unusable until an operator acts. A file that is locked, or on a busy disk, may
     /// become usable later.
     pub(crate) async fn refuse_unusable_file(&self, store: &dyn Store) -> Result<(), Failure> {
-        if store_file(&self.config.store, &self.state_dir).is_none() {
+        if store::file_of(&self.config.store, &self.state_dir).is_none() {
             return Ok(());
         }
         match store.ready().await {
@@ -92,17 +92,8 @@ impl Session {
 
 /// Fails if the store is a file that does not exist yet, or that this user may not access.
 pub(crate) fn expect_store_file(store: &StoreUrl, state_dir: &Path) -> Result<(), Failure> {
-    let Some(path) = store_file(store, state_dir) else { return Ok(()) };
+    let Some(path) = store::file_of(store, state_dir) else { return Ok(()) };
     LocalStore::expect(&path).map_err(|error| Failure::store(&store.to_string(), &error))
-}
-
-/// Returns the file of an embedded store.
-fn store_file(store: &StoreUrl, state_dir: &Path) -> Option<PathBuf> {
-    match store {
-        StoreUrl::Local => Some(state_dir.join(LOCAL_STORE_FILE)),
-        StoreUrl::LocalPath(path) => Some(path.clone()),
-        StoreUrl::Redis(_) => None,
-    }
 }
 
 /// Creates the folder if it is missing. Fails if this user cannot write to it, or to what a replica stores in it.
@@ -179,9 +170,6 @@ fn untrusted_state(bad: &BadFolder, folder: &Path) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-/// Starts a local store.
-pub(crate) type StartLocal = fn(&Path, ClusterName, Box<dyn Clock>) -> Result<LocalStore, StoreError>;
-
 /// Starts to connect to a store; a local one is started by `start`. Needs a running runtime.
 pub(crate) fn open_store(
     url: &StoreUrl,
@@ -189,19 +177,10 @@ pub(crate) fn open_store(
     state_dir: &Path,
     start: StartLocal,
 ) -> Result<Arc<dyn Store>, Failure> {
-    let local = |path: &Path| -> Result<Arc<dyn Store>, Failure> {
-        let store = start(path, cluster.clone(), Box::new(SystemClock));
-        let store = store.map_err(|error| Failure::new(Exit::StoreUnreachable, error.to_string()))?;
-        Ok(Arc::new(store))
-    };
-    match url {
-        StoreUrl::Local => local(&state_dir.join(LOCAL_STORE_FILE)),
-        StoreUrl::LocalPath(path) => local(path),
-        StoreUrl::Redis(url) => {
-            let store = RedisStore::start(url, cluster.clone());
-            Ok(Arc::new(store.map_err(|error| Failure::store(&url.to_string(), &error))?))
-        }
-    }
+    store::open((url, cluster), state_dir, start).map_err(|error| match url {
+        StoreUrl::Redis(url) => Failure::store(&url.to_string(), &error),
+        StoreUrl::Local | StoreUrl::LocalPath(_) => Failure::new(Exit::StoreUnreachable, error.to_string()),
+    })
 }
 
 /// Finds and loads only the file, and returns it with its warnings. The failure's message has all problems of the file.
