@@ -113,6 +113,17 @@ fn names_of_functions_can_be_read_at_a_glance() {
 }
 
 #[test]
+fn decisions_are_short_and_have_a_status() {
+    let decisions = files_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/decisions"));
+    assert!(decisions.len() > 60, "decisions are looked for at the right place");
+    for (path, text) in decisions {
+        let has_status = text.lines().any(|line| line.starts_with("Status: "));
+        let lines = text.lines().count();
+        assert!(has_status && lines <= 20, "{}: {lines} lines, status: {has_status}", path.display());
+    }
+}
+
+#[test]
 fn the_scheduler_is_named_in_one_file() {
     assert_eq!(naming("tokio_cron_scheduler"), [PathBuf::from("replica/tick/ticker/mod.rs")]);
 }
