@@ -124,6 +124,23 @@ fn decisions_are_short_and_have_a_status() {
 }
 
 #[test]
+fn every_source_file_that_the_docs_name_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_part = |c: char| c.is_alphanumeric() || "_/.".contains(c);
+    let docs = files_of(&root.join("docs"));
+    let mut named = BTreeSet::new();
+    for (path, text) in docs.iter().filter(|(path, _)| !path.starts_with("results")) {
+        let words = text.split(|c| !is_part(c)).map(|word| word.trim_end_matches(['.', '/']));
+        named.extend(
+            words.filter(|word| word.starts_with("src/")).map(|word| (word.to_owned(), path.clone())),
+        );
+    }
+    assert!(named.len() > 10, "source files are looked for at the right place");
+    named.retain(|(word, _)| !root.join(word).exists());
+    assert!(named.is_empty(), "the docs name files that do not exist: {named:#?}");
+}
+
+#[test]
 fn the_scheduler_is_named_in_one_file() {
     assert_eq!(naming("tokio_cron_scheduler"), [PathBuf::from("replica/tick/ticker/mod.rs")]);
 }
