@@ -39,8 +39,8 @@ use super::replica::{Alive, Reload, Replica};
 use super::tick::claim_window::{CLAIMS_UNDER_WAY, Window};
 use super::tick::claiming::Contest;
 use super::tick::late_claims::LateClaims;
-use super::tick::planner::{Coming, Planner};
-use super::tick::ticker::{SharedPlanner, Ticker, TickerError, take_coming};
+use super::tick::next_ticks::{Coming, NextTicks};
+use super::tick::ticker::{SharedNextTicks, Ticker, TickerError, take_coming};
 
 /// How long the loop waits if no alarm is set.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -76,7 +76,7 @@ pub(super) struct Driver {
     pub(super) draining: bool,
     /// Whether runs are being stopped: nothing is started any more.
     pub(super) stopping: bool,
-    pub(super) planner: SharedPlanner,
+    pub(super) next_ticks: SharedNextTicks,
     pub(super) beat: watch::Sender<Beat>,
     pub(super) pruning: JoinSet<()>,
     pub(super) retention: LogRetention,
@@ -91,8 +91,8 @@ impl Driver {
         let (life, file) = (RunId::new(), replica.file.clone());
         let beat = Beat::of(replica.node.clone(), life, replica.file, replica.clock.utc());
         let beat = Beat { labels: replica.labels.clone(), ..beat };
-        let mut planner = Planner::default();
-        planner.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
+        let mut next_ticks = NextTicks::default();
+        next_ticks.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
         let begun = replica.clock.boot();
         let contest =
             |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), begun));
@@ -140,7 +140,7 @@ impl Driver {
             resync: Arc::new(Notify::new()),
             draining: false,
             stopping: false,
-            planner: Arc::new(Mutex::new(planner)),
+            next_ticks: Arc::new(Mutex::new(next_ticks)),
             beat: watch::Sender::new(beat),
             pruning: JoinSet::new(),
             retention: replica.retention,
@@ -156,10 +156,10 @@ impl Driver {
         let jobs = self.jobs.values().filter(|job| job.spec.enabled).count();
         self.context.events.tell(Event::Started { jobs, store });
         let (announce, announced) = mpsc::unbounded_channel();
-        self.expect(take_coming(&self.planner, self.context.now()));
+        self.expect(take_coming(&self.next_ticks, self.context.now()));
         let context = Arc::clone(&self.context);
         let now = Arc::new(move || context.now());
-        let clockwork = Ticker::start(Arc::clone(&self.planner), now, announce).await?;
+        let clockwork = Ticker::start(Arc::clone(&self.next_ticks), now, announce).await?;
         let (exchanges, exchanged) = mpsc::channel(1);
         let heartbeat = Heartbeat {
             store: Arc::clone(&self.context.store),

@@ -19,5 +19,5 @@ pub use replica::{Alive, Reload, Replica};
 pub use tick::action::{Action, Bid, Finding, Won};
 pub use tick::claiming::Contest;
 pub use tick::eligibility::Eligibility;
-pub use tick::planner::{Coming, Planner};
+pub use tick::next_ticks::{Coming, NextTicks};
 pub use tick::ticker::TickerError;

@@ -26,12 +26,12 @@ impl Driver {
         let now = self.context.now();
         // Ticks that were due before the file was loaded stay due. An alarm for a tick that does not exist any more
         // is harmless.
-        self.expect(take_coming(&self.planner, now));
+        self.expect(take_coming(&self.next_ticks, now));
         for name in changes.jobs() {
             self.change(name, jobs.get(name));
         }
         let scheduled = jobs.values().map(|job| Arc::clone(&job.spec));
-        self.planner.lock().unwrap_or_else(PoisonError::into_inner).plan(scheduled, now);
+        self.next_ticks.lock().unwrap_or_else(PoisonError::into_inner).plan(scheduled, now);
         self.jobs = jobs;
         self.drain = drain;
         self.retention = retention;
@@ -43,7 +43,7 @@ impl Driver {
         self.resync.notify_one();
         self.context.events.tell(Event::Reloaded { file, changes: changes.clone() });
         self.open_records();
-        self.expect(take_coming(&self.planner, now));
+        self.expect(take_coming(&self.next_ticks, now));
         for name in changes.jobs() {
             self.look_at(name, now);
         }

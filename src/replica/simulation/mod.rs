@@ -3,7 +3,7 @@
 //!
 //! What waits and performs is replaced: `driver.rs`, `moves.rs`, `prepare.rs`, `errand.rs`, `heartbeat.rs`,
 //! `holder.rs`, and the guard. What decides is the shipped code: `Contest`, `Proposal`, `Registration`, `Hold`,
-//! `StoreClock`, `StoreHealth`, `Roster`, `Planner`, and everything in `lease`.
+//! `StoreClock`, `StoreHealth`, `Roster`, `NextTicks`, and everything in `lease`.
 
 mod checks;
 mod faults;

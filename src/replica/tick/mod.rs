@@ -7,7 +7,7 @@ pub(crate) mod claiming;
 pub(super) mod eligibility;
 mod hints;
 pub(super) mod late_claims;
-pub(super) mod planner;
+pub(super) mod next_ticks;
 mod prepare;
 mod request;
 pub(super) mod ticker;

@@ -14,7 +14,7 @@ use crate::replica::driver::Driver;
 
 use super::claiming::{Contest, asked_ahead};
 use super::eligibility::Eligibility;
-use super::planner::Coming;
+use super::next_ticks::Coming;
 use super::ticker::{LEAD, take_coming};
 
 /// Ticks are planned anew when the clock by which they are due turns out to be off by more than this.
@@ -45,8 +45,8 @@ impl Driver {
         self.alarms.clear();
         self.close_what_is_ahead();
         self.open_records();
-        self.planner.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
-        self.expect(take_coming(&self.planner, now));
+        self.next_ticks.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
+        self.expect(take_coming(&self.next_ticks, now));
         self.look_at_all();
     }
 

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use crate::config::testing::config;
-use crate::job::RunId;
+use crate::job::{RunId, Tick};
 use crate::store::{Beat, BeatRun};
 
+use super::claim_order::{MAX_STAGGERED, MAX_STEP, STAGGER};
 use super::*;
 
 fn name(name: &str) -> NodeName {

@@ -11,7 +11,7 @@ use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::{Ask, Wish};
 use crate::replica::simulation::world::scenario::Scenario;
 use crate::replica::simulation::world::{Event, Mend, World};
-use crate::replica::tick::planner::Planner;
+use crate::replica::tick::next_ticks::NextTicks;
 use crate::store::Peer;
 use crate::store::clock::Known;
 use crate::time::{BootInstant, UtcMillis};
@@ -71,7 +71,7 @@ impl Node {
     fn visiting(scenario: &Scenario, job: usize, patience: Duration, reads: Reads) -> Self {
         let (seat, disk) = (scenario.replicas, std::collections::BTreeMap::new());
         let mut node = Self::start(&scenario.names[seat], Rc::clone(&scenario.jobs[seat]), disk, reads);
-        node.planner = Planner::default();
+        node.next_ticks = NextTicks::default();
         let until = reads.boot.plus(patience);
         node.visit = Some(Visit { job, until, has_asked: false });
         node

@@ -213,7 +213,7 @@ impl Node {
         self.alarms.clear();
         self.close_what_is_ahead();
         self.open_records();
-        self.planner.replan(now);
+        self.next_ticks.replan(now);
         self.expect_until(now);
         self.look_at_all();
     }

@@ -18,7 +18,7 @@ use crate::replica::simulation::world::slow_line::LineEnd;
 use crate::replica::tick::action::Doubt;
 use crate::replica::tick::claim_window::Window;
 use crate::replica::tick::claiming::{Contest, asked_ahead};
-use crate::replica::tick::planner::{Coming, Planner};
+use crate::replica::tick::next_ticks::{Coming, NextTicks};
 use crate::replica::tick::ticker::LEAD;
 use crate::run::StopReason;
 use crate::store::clock::StoreClock;
@@ -56,7 +56,7 @@ pub(crate) struct Node {
     pub(crate) reads: Reads,
     pub(crate) store_clock: Option<StoreClock>,
     pub(crate) health: StoreHealth,
-    pub(crate) planner: Planner,
+    pub(crate) next_ticks: NextTicks,
     pub(crate) contests: Vec<Contest>,
     pub(crate) alarms: BTreeSet<(UtcMillis, usize)>,
     pub(crate) keeps: Vec<Keep>,
@@ -93,8 +93,8 @@ impl Node {
         reads: Reads,
     ) -> Self {
         let life = RunId::new();
-        let mut planner = Planner::default();
-        planner.plan(jobs.iter().cloned(), reads.wall);
+        let mut next_ticks = NextTicks::default();
+        next_ticks.plan(jobs.iter().cloned(), reads.wall);
         let beat = Beat::of(name.clone(), life, String::new(), reads.wall);
         let events = Events::of(name.clone());
         Self {
@@ -109,7 +109,7 @@ impl Node {
                 (name.clone(), life),
                 (None, String::new()),
             ),
-            planner,
+            next_ticks,
             alarms: BTreeSet::new(),
             keeps: Vec::new(),
             opening: BTreeSet::new(),
@@ -211,7 +211,7 @@ impl Node {
 
     /// `take_coming`, and `Driver::expect` with `Driver::prepare`.
     pub(crate) fn expect_until(&mut self, now: UtcMillis) {
-        let coming = self.planner.take_until(now.plus(LEAD));
+        let coming = self.next_ticks.take_until(now.plus(LEAD));
         for (Coming { job, tick }, from) in asked_ahead(&coming, self.now().since(self.store_time())) {
             let job = self.jobs.iter().position(|known| known.name == *job).expect("a job of the file");
             self.alarms.insert((tick.instant(), job));
@@ -228,7 +228,7 @@ impl Node {
         let beat = (!self.beating).then_some(self.next_beat);
         let boots = self.keeps.iter().filter_map(|keep| keep.wake).chain(beat);
         let boots = boots.chain(self.chores.iter().map(|(at, _)| *at)).map(|at| at.since(boot));
-        let planned = self.planner.earliest().map(|at| at.minus(LEAD));
+        let planned = self.next_ticks.earliest().map(|at| at.minus(LEAD));
         let instants = self.alarms.first().map(|(at, _)| *at).into_iter().chain(planned);
         let asked = (self.resync && !self.beating).then_some(Duration::ZERO);
         boots.chain(instants.map(|at| at.since(now))).chain(asked).min().unwrap_or(BEAT_EVERY)

@@ -129,7 +129,7 @@ impl World {
             };
             doubt.into_iter().for_each(|doubt| self.give_back(name, &doubt));
         }
-        life.planner.plan(jobs.values().map(|job| Arc::clone(&job.spec)), now);
+        life.next_ticks.plan(jobs.values().map(|job| Arc::clone(&job.spec)), now);
         life.jobs = jobs;
         self.open_records(seat, life);
         for name in &names {

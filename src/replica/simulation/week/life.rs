@@ -13,7 +13,7 @@ use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::cluster::store_health::{HealthChange, StoreHealth};
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::tick::claiming::Contest;
-use crate::replica::tick::planner::Planner;
+use crate::replica::tick::next_ticks::NextTicks;
 use crate::run::Job;
 use crate::store::clock::{ClockReading, StoreClock};
 use crate::store::{Beat, Peer, Pulse, StoreError};
@@ -39,7 +39,7 @@ pub(super) struct Life {
     pub(super) contests: BTreeMap<JobName, Contest>,
     pub(super) store_clock: Option<StoreClock>,
     pub(super) health: StoreHealth,
-    pub(super) planner: Planner,
+    pub(super) next_ticks: NextTicks,
     pub(super) alarms: BTreeSet<(UtcMillis, JobName)>,
     pub(super) beat: Beat,
     /// Until when its heartbeats went through.
@@ -65,8 +65,8 @@ impl Life {
             StoreHealth::new(events, "week".to_owned(), (name.clone(), life), (None, String::new()));
         let labels: Vec<_> = labels.iter().map(|label| label.parse().expect("a label")).collect();
         health.roster.carry(labels.clone());
-        let mut planner = Planner::default();
-        planner.plan(jobs.values().map(|job| Arc::clone(&job.spec)), wall);
+        let mut next_ticks = NextTicks::default();
+        next_ticks.plan(jobs.values().map(|job| Arc::clone(&job.spec)), wall);
         let contest =
             |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), boot));
         Self {
@@ -75,7 +75,7 @@ impl Life {
             jobs: Rc::clone(jobs),
             store_clock: None,
             health,
-            planner,
+            next_ticks,
             alarms: BTreeSet::new(),
             beat: Beat { labels, ..Beat::of(name.clone(), life, String::new(), wall) },
             beaten: now,
@@ -99,7 +99,7 @@ impl Life {
     pub(super) fn idle_for(&self) -> Duration {
         let now = self.now();
         let alarm = self.alarms.first().map(|(at, _)| *at);
-        let next = alarm.into_iter().chain(self.planner.earliest()).min();
+        let next = alarm.into_iter().chain(self.next_ticks.earliest()).min();
         let unopened = self.contests.values().any(Contest::is_unopened);
         let idle = if unopened && self.health.outage().is_none() { RETRY } else { IDLE };
         next.map_or(idle, |next| next.since(now).min(idle)).max(Duration::from_millis(1))
@@ -117,7 +117,7 @@ impl World {
             }
             world.beat(seat, life);
             let now = life.now();
-            for coming in life.planner.take_until(now) {
+            for coming in life.next_ticks.take_until(now) {
                 world.look_at(seat, life, &coming.job);
             }
             while let Some((at, job)) = life.alarms.first().filter(|(at, _)| *at <= now).cloned() {

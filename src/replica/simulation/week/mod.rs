@@ -4,7 +4,7 @@
 //!
 //! The simulation around it searches ten minutes for what a network can do to safety; this one searches days for ticks
 //! that get lost. So requests take no time here, and heartbeats between which nothing happens are processed together.
-//! What decides is the shipped code, as there: `Contest`, `Proposal`, `Hold`, `StoreClock`, `StoreHealth`, `Planner`,
+//! What decides is the shipped code, as there: `Contest`, `Proposal`, `Hold`, `StoreClock`, `StoreHealth`, `NextTicks`,
 //! `Change`, and everything in `lease`. The same seed leads to the same week.
 
 mod account;

@@ -169,7 +169,7 @@ impl World {
         self.with(seat, |world, life| {
             world.beat(seat, life);
             life.alarms.clear();
-            life.planner.replan(life.now());
+            life.next_ticks.replan(life.now());
             world.look_at_all(seat, life);
         });
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::Tick;
 use crate::lease::EARLY_TOLERANCE;
-use crate::replica::tick::planner::Coming;
+use crate::replica::tick::next_ticks::Coming;
 use crate::time::UtcMillis;
 
 use super::super::action::Bid;

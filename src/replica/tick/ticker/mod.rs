@@ -1,5 +1,5 @@
 //! Announces ticks well ahead of their instant, with tokio-cron-scheduler over a storage of our own. Only this file
-//! names that crate, and relies on it only to wake up: the planner decides which ticks come, and other code waits for
+//! names that crate, and relies on it only to wake up: [`NextTicks`] decides which ticks come, and other code waits for
 //! the exact instant.
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::time::UtcMillis;
 
-use super::planner::{Coming, Planner};
+use super::next_ticks::{Coming, NextTicks};
 
 /// Ticks are announced this long before their instant: the scheduler polls twice a second, and may be late.
 pub(crate) const LEAD: Duration = Duration::from_millis(1_500);
@@ -39,8 +39,8 @@ const CHANNEL_SIZE: usize = 64;
 #[error("the scheduler could not be started: {0}")]
 pub struct TickerError(String);
 
-/// The planner, shared by the scheduler and the replica.
-pub(crate) type SharedPlanner = Arc<Mutex<Planner>>;
+/// The next ticks, shared by the scheduler and the replica.
+pub(crate) type SharedNextTicks = Arc<Mutex<NextTicks>>;
 
 /// Returns the time by which ticks are due.
 pub(crate) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
@@ -51,14 +51,14 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Starts announcing the planner's ticks.
+    /// Starts announcing the next ticks.
     pub(crate) async fn start(
-        planner: SharedPlanner,
+        next_ticks: SharedNextTicks,
         now: Now,
         announce: mpsc::UnboundedSender<Vec<Coming>>,
     ) -> Result<Self, TickerError> {
         let failed = |error: JobSchedulerError| TickerError(format!("{error:?}"));
-        let source = PlannerSource { planner, now, announce };
+        let source = TickSource { next_ticks, now, announce };
         let scheduler = JobScheduler::new_with_storage_and_code(
             Box::new(source.clone()),
             Box::new(SimpleNotificationStore::default()),
@@ -79,14 +79,14 @@ impl Ticker {
     }
 }
 
-/// Takes the ticks that come within `LEAD` out of the planner.
-pub(crate) fn take_coming(planner: &SharedPlanner, now: UtcMillis) -> Vec<Coming> {
-    planner.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
+/// Takes the ticks that come within `LEAD` out of the next ticks.
+pub(crate) fn take_coming(next_ticks: &SharedNextTicks, now: UtcMillis) -> Vec<Coming> {
+    next_ticks.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
 }
 
 #[derive(Clone)]
-struct PlannerSource {
-    planner: SharedPlanner,
+struct TickSource {
+    next_ticks: SharedNextTicks,
     now: Now,
     announce: mpsc::UnboundedSender<Vec<Coming>>,
 }
@@ -97,7 +97,7 @@ fn done<T: Send + 'static>(value: T) -> StorageReply<T> {
     Box::pin(ready(Ok(value)))
 }
 
-impl InitStore for PlannerSource {
+impl InitStore for TickSource {
     fn init(&mut self) -> StorageReply<()> {
         done(())
     }
@@ -108,7 +108,7 @@ impl InitStore for PlannerSource {
 }
 
 /// Reads of the scheduler's one job always return the same data, and its writes are ignored.
-impl DataStore<JobStoredData> for PlannerSource {
+impl DataStore<JobStoredData> for TickSource {
     fn get(&mut self, id: Uuid) -> StorageReply<Option<JobStoredData>> {
         done((id == ANNOUNCE).then(|| JobStoredData {
             id: Some(ANNOUNCE.into()),
@@ -137,10 +137,10 @@ impl DataStore<JobStoredData> for PlannerSource {
     }
 }
 
-impl MetaDataStorage for PlannerSource {
+impl MetaDataStorage for TickSource {
     /// The one job is due while a tick within `LEAD` is not announced yet.
     fn list_next_ticks(&mut self) -> StorageReply<Vec<JobAndNextTick>> {
-        let earliest = self.planner.lock().unwrap_or_else(PoisonError::into_inner).earliest();
+        let earliest = self.next_ticks.lock().unwrap_or_else(PoisonError::into_inner).earliest();
         let horizon = (self.now)().plus(LEAD);
         let due = earliest.is_some_and(|earliest| earliest <= horizon);
         // Any time in the past means "now"; zero would delete the job.
@@ -167,7 +167,7 @@ impl MetaDataStorage for PlannerSource {
     }
 }
 
-impl ToCode<Box<JobToRunAsync>> for PlannerSource {
+impl ToCode<Box<JobToRunAsync>> for TickSource {
     fn init(&mut self, _: &Context) -> StorageReply<()> {
         done(())
     }
@@ -175,7 +175,7 @@ impl ToCode<Box<JobToRunAsync>> for PlannerSource {
     fn get(&mut self, id: Uuid) -> PinnedGetFuture<Box<JobToRunAsync>> {
         let source = self.clone();
         let announce: Box<JobToRunAsync> = Box::new(move |_, _| {
-            let coming = take_coming(&source.planner, (source.now)());
+            let coming = take_coming(&source.next_ticks, (source.now)());
             // The replica may have stopped listening.
             let _ = source.announce.send(coming);
             Box::pin(ready(()))
@@ -184,4 +184,4 @@ impl ToCode<Box<JobToRunAsync>> for PlannerSource {
     }
 }
 
-impl JobCode for PlannerSource {}
+impl JobCode for TickSource {}

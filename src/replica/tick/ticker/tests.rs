@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::config::testing::config;
 use crate::job::{JobSpec, Tick};
-use crate::replica::tick::planner::Planner;
+use crate::replica::tick::next_ticks::NextTicks;
 use crate::replica::tick::ticker::{LEAD, Ticker};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting, Woke};
 
@@ -52,11 +52,11 @@ fn jobs(count: usize, schedule: &str) -> Vec<Arc<JobSpec>> {
 /// Returns every tick that is announced within `span`, and how long before its instant.
 async fn announced(jobs: Vec<Arc<JobSpec>>, span: Duration) -> Vec<(String, Tick, Duration)> {
     let clock = Arc::new(Virtual { begun: Instant::now() });
-    let mut planner = Planner::default();
-    planner.plan(jobs, clock.utc());
+    let mut next_ticks = NextTicks::default();
+    next_ticks.plan(jobs, clock.utc());
     let (announce, mut heard) = mpsc::unbounded_channel();
     let clockwork = Ticker::start(
-        Arc::new(Mutex::new(planner)),
+        Arc::new(Mutex::new(next_ticks)),
         {
             let clock = Arc::clone(&clock);
             Arc::new(move || clock.utc())
@@ -117,11 +117,11 @@ async fn a_job_every_second_is_announced_every_second() {
 #[test]
 fn a_clock_that_was_stepped_by_years_brings_no_more_ticks_than_may_still_start() {
     let hour = Duration::from_secs(3_600);
-    let mut planner = Planner::default();
-    planner.plan(jobs(1, "* * * * * *"), BEGUN);
+    let mut next_ticks = NextTicks::default();
+    next_ticks.plan(jobs(1, "* * * * * *"), BEGUN);
     let late = BEGUN.plus(hour * 24 * 3_650);
-    let taken = planner.take_until(late);
+    let taken = next_ticks.take_until(late);
     assert_eq!(taken.len(), 3_601, "the oldest, and those of the last hour");
     assert_eq!(taken.last().map(|coming| coming.tick.instant()), Some(late));
-    assert_eq!(planner.earliest(), Some(late.plus(Duration::from_secs(1))));
+    assert_eq!(next_ticks.earliest(), Some(late.plus(Duration::from_secs(1))));
 }

@@ -23,13 +23,13 @@ pub struct Coming {
 
 /// The coming ticks of all enabled jobs.
 #[derive(Debug, Default)]
-pub struct Planner {
+pub struct NextTicks {
     jobs: HashMap<JobName, Arc<JobSpec>>,
     /// The next tick of each job that has one.
     next: BinaryHeap<Reverse<Coming>>,
 }
 
-impl Planner {
+impl NextTicks {
     /// Plans these jobs from `now` on, and forgets the former plan.
     pub fn plan(&mut self, jobs: impl IntoIterator<Item = Arc<JobSpec>>, now: UtcMillis) {
         self.jobs = jobs.into_iter().filter(|job| job.enabled).map(|job| (job.name.clone(), job)).collect();
