@@ -15,6 +15,9 @@ pub(crate) enum Request {
     Other,
 }
 
+/// A replication id of Redis.
+const ERA_LENGTH: usize = 40;
+
 /// The length of the first whole value; `None` while some of it is still to come.
 pub(crate) fn value_len(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")? + 2;
@@ -62,10 +65,12 @@ pub(crate) fn request(value: &[u8]) -> Request {
     if keys == 2 && words[3].ends_with(":nodes") {
         return Request::Pulse;
     }
-    // The scripts differ in how many arguments each request has, which comes first of all.
+    // The scripts differ in how many arguments each request has, which comes first of all. Those of an opening begin with the
+    // era, which is longer than any name of a node here.
     let each = words.get(3 + keys).filter(|_| keys % 3 == 0).map(String::as_str);
+    let begins_with_era = words.get(4 + keys).is_some_and(|first| first.len() >= ERA_LENGTH);
     match each {
-        Some("26") => Request::Open,
+        Some("27") if begins_with_era => Request::Open,
         Some("27") => Request::Claim,
         Some("13") => Request::Renew,
         Some("20") => Request::Finish,
@@ -107,6 +112,9 @@ mod tests {
         let keys = ["solocron:{test/a}:state", "l", "r"];
         let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["13"], &["x"; 13]].concat();
         assert_eq!(request(&array(&renewal)), Request::Renew);
+        let era = "e".repeat(ERA_LENGTH);
+        let opening = [&["EVALSHA", "00", "3"][..], &keys, &["27", &era], &["x"; 26]].concat();
+        assert_eq!(request(&array(&opening)), Request::Open);
         let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["27"], &["x"; 54]].concat();
         assert_eq!(request(&array(&claims)), Request::Claim);
         assert_eq!(request(&array(&["SELECT", "0"])), Request::Other);
