@@ -42,8 +42,6 @@ pub(super) enum Done {
     Obeyed { job: JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError> },
     /// A record that was read, or why it was not.
     Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
-    /// The records of jobs that run here were read: these were missing, and this replica has put them back.
-    LocksRead { put_back: Vec<JobName> },
     /// The marks of these jobs; empty if they could not be read.
     Marked { jobs: Vec<JobName>, marks: Vec<Option<Marked>> },
     /// Records were read to find runs without their replicas: those with a run that is going, and the jobs whose
@@ -176,10 +174,9 @@ async fn submit_many(context: &Context, requests: Vec<(JobName, Request)>) -> Ve
     stream::iter(calls).buffered(OPENING_AT_A_TIME).collect::<Vec<_>>().await.concat()
 }
 
-/// Renews at once the locks that the store does not know any more, and finds the records that their holders have put
-/// back.
-pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, LockHandle)>) -> Done {
-    let jobs: Vec<JobName> = held.iter().map(|(job, _)| job.clone()).collect();
+/// Renews at once the locks whose records are missing, or do not show this replica's run as running.
+pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, RunId, LockHandle)>) -> Done {
+    let jobs: Vec<JobName> = held.iter().map(|(job, ..)| job.clone()).collect();
     // Nothing is known of a record that cannot be read.
     let found: Vec<Option<Option<Record>>> = match context.store.records(&jobs).await {
         Ok(records) => records.into_iter().map(Some).collect(),
@@ -190,12 +187,15 @@ pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, Loc
             found.into_iter().map(|found| found.ok()?.pop()).collect()
         }
     };
-    let is_lost = |record: &Option<Record>| !record.as_ref().is_some_and(Record::is_running);
-    let lost = held.iter().zip(&found).filter(|(_, found)| found.as_ref().is_some_and(is_lost));
-    lost.for_each(|((_, handle), _)| handle.renew.notify_one());
-    let is_put_back = |record: &Option<Record>| record.as_ref().is_some_and(Record::is_put_back);
-    let put_back = jobs.into_iter().zip(found).filter(|(_, found)| found.as_ref().is_some_and(is_put_back));
-    Done::LocksRead { put_back: put_back.map(|(job, _)| job).collect() }
+    for ((_, run, handle), found) in held.iter().zip(found) {
+        let is_lost = |record: Option<Record>| {
+            !record.is_some_and(|record| record.is_running() && record.run == Some(*run))
+        };
+        if found.is_some_and(is_lost) {
+            handle.renew.notify_one();
+        }
+    }
+    Done::Announced
 }
 
 /// Makes this replica's own run renew its lock, which proves that it is alive.

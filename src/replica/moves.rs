@@ -115,7 +115,6 @@ impl Driver {
             Done::Opened { opened, told } => self.opened(opened, told),
             Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
             Done::Looked { job, record } => self.looked(&job, record),
-            Done::LocksRead { put_back } => self.open_put_back(&put_back),
             Done::Marked { jobs, marks } => self.marked(&jobs, &marks),
             Done::Searched { running, unread } => self.searched(&running, unread),
             Done::Settled { run, settled } => self.settled_lost(&run, settled),

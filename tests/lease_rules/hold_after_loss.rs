@@ -38,6 +38,33 @@ fn a_renewal_puts_back_what_an_emptied_store_forgot() {
 }
 
 #[test]
+fn a_record_that_was_put_back_waits_from_then_on_and_not_from_its_first_claim() {
+    for memory in MEMORIES {
+        for is_over in [false, true] {
+            let mut book = Book::ready(memory);
+            let lease = book.win(tick(0.0));
+            book.pass(secs(5));
+            book.record = None;
+            // The finish of a short run puts it back, or a renewal.
+            if is_over {
+                assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
+            } else {
+                assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
+                book.pass(secs(20));
+                assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
+            }
+            // Half a lease after it was put back, it waits for the other half.
+            let since = book.server.now.since(at(5.0));
+            book.pass(secs(20) - since.min(secs(20)));
+            let left = at(35.0).since(book.server.now);
+            assert_eq!(book.manual(|_| {}), held_for(left), "{memory:?} {is_over}");
+            book.pass(left);
+            assert!(is_won(&book.manual(|_| {})), "{memory:?} {is_over}");
+        }
+    }
+}
+
+#[test]
 fn a_renewal_takes_its_lock_back_from_an_older_copy() {
     let mut book = Book::ready(Memory::Forgetful);
     let copy = book.record.clone();

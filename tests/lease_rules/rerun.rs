@@ -1,7 +1,7 @@
 //! A run that was cut short by its replica: it is run once more, before newer ticks, and not however late.
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, Tick, Verdict};
-use solocron::lease::{Act, Answer, Claim, Decision, Lease, Memory, Request, Rerun, decide};
+use solocron::lease::{Abandon, Act, Answer, Claim, Decision, Lease, Memory, Request, Rerun, decide};
 
 use crate::book::{Book, MEMORIES, at, secs, tick};
 use crate::sample::{self, LEASE, PERIOD};
@@ -176,6 +176,18 @@ fn a_rerun_that_did_not_start_is_given_back_though_newer_ticks_were_decided() {
         assert_eq!(book.record().mark, at(60.0));
         assert!(is_won(&claim(&mut book, tick(0.0)), 2));
     }
+}
+
+#[test]
+fn a_rerun_that_did_not_start_has_no_entry_in_another_era_and_is_not_granted_again() {
+    let (mut book, _) = cut_short(Memory::Forgetful);
+    assert!(is_won(&claim(&mut book, tick(0.0)), 2));
+    let (rerun, era) = (sample::lease(book.record()), book.server.era.clone());
+    book.new_era();
+    assert_eq!(book.ask(Request::Abandon(Abandon { run: rerun.run, era, edited: false })), Answer::Abandoned);
+    assert_eq!(book.told().len(), 1, "the tick has the entry of its first run");
+    assert!(!book.record().is_running());
+    assert_eq!(book.record().cut_short(), None);
 }
 
 #[test]

@@ -81,17 +81,3 @@ fn neither_a_new_replica_nor_its_own_runs_a_job_whose_record_was_deleted_in_mid_
     assert!(!scene.path("overlap").exists());
     [replica, other].into_iter().for_each(|replica| drop(stop(replica)));
 }
-
-#[test]
-fn a_record_that_was_deleted_in_mid_run_is_opened_again_before_the_run_ends() {
-    let server = RedisServer::start();
-    let scene = scene("* * * * * *");
-    let replica = start(&scene, &server.url(), &[]);
-    wait_for_file(&scene.path("running"));
-
-    server.cli(&["DEL", RECORD]);
-    let field = |name| server.cli(&["HGET", RECORD, name]);
-    wait_until("a record of the store's era", || !field("era").is_empty());
-    assert_eq!(field("phase"), "running");
-    stop(replica);
-}

@@ -4,11 +4,11 @@
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
 use crate::lease::{
     Abandon, Answer, Finish, HistoryEntry, Lease, LeaseInstant, Phase, Protection, Record, Renew,
-    ScheduleHash,
+    ScheduleHash, Server,
 };
 use crate::time::UtcMillis;
 
-use super::transition::{Decision, Transition};
+use super::transition::{Decision, SETTLING, Transition};
 
 /// What the record says about a lock that was granted.
 enum Ownership {
@@ -184,6 +184,11 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
         Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
             give_back(record, tick, front);
         }
+        // In another era the rerun may have been granted to another replica as well. The tick has the entry of its first run.
+        _ if record.cause == Some(Cause::Rerun) => {
+            give_rerun_back(record);
+            record.forgo_rerun();
+        }
         _ if is_killed => transition.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
         _ => {
             let reason = if is_edited { Reason::Edited } else { Reason::Abandoned };
@@ -229,11 +234,12 @@ fn give_rerun_back(record: &mut Record) {
 /// Puts back what a store that forgot must know of a granted lock. A record that was missing gets no era, so that the next
 /// claim waits and raises the mark, as after any loss of memory.
 fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMillis>) {
-    let now = transition.server.now;
+    let Server { now, lease_now, .. } = *transition.server;
     let record = transition.record.get_or_insert_with(|| {
         let mut record =
             Record { schedule_hash: lease.schedule_hash.clone(), ..Record::empty(Transition::no_era()) };
         record.pass_unrecorded_to(decided_up_to(lease), now, leapt);
+        record.settles_at = lease_now.plus(SETTLING);
         Record { lost_after: None, ..record }
     });
     if record.is_as_made() {

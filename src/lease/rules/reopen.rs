@@ -124,7 +124,7 @@ impl Transition<'_> {
         let known = record.decided_beyond(opened, shown).max(opened);
         let told = caller.answered_mark.filter(|told| known < *told && *told <= shown);
         let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
-        self.wait_for_forgotten(caller, lease);
+        self.wait_for_forgotten(caller, lease, self.server.lease_now);
         self.pass_unrecorded(maybe_decided(now), caller);
         // What a clock that leapt has shown stays open. This is recorded, so that it does not count as a loss the next time.
         let record = self.record_mut();

@@ -158,6 +158,9 @@ impl<'a> Transition<'a> {
             return;
         }
         let was_missing = record.is_put_back();
+        // Its holder put it back so long before that it settles. A release that did not keep the time left 0.
+        let is_known = was_missing && record.settles_at != LeaseInstant::FREE;
+        let put_back_at = is_known.then(|| LeaseInstant(UtcMillis(record.settles_at.0).minus(SETTLING).0));
         record.era = server.era.clone();
         match server.memory {
             // The machine was restarted: nothing is forgotten, but the lease clock started again.
@@ -172,7 +175,8 @@ impl<'a> Transition<'a> {
                 record.locked_until = server.lease_now.plus(record.lease);
             }
             Memory::Durable | Memory::Forgetful => {
-                self.wait_for_forgotten(caller, lease);
+                let since = put_back_at.map_or(server.lease_now, |at| at.min(server.lease_now));
+                self.wait_for_forgotten(caller, lease, since);
                 // A record that its holder put back may have lost everything else up to now.
                 let heard = if was_missing { server.now.max(caller.latest_store_time) } else { earlier };
                 self.pass_unrecorded(maybe_decided(heard), caller);
@@ -222,7 +226,7 @@ impl<'a> Transition<'a> {
         let record = self.record_mut();
         let is_ahead = record.mark > front;
         if record.mark < told || is_ahead && record.decided_up_to(front) < told.min(come) {
-            self.wait_for_forgotten(&open.caller, open.lease);
+            self.wait_for_forgotten(&open.caller, open.lease, self.server.lease_now);
         }
         self.pass_unrecorded(told, &open.caller);
         let record = self.record_mut();
@@ -242,13 +246,13 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Closes the lock until the longest lease is over, because the store may have forgotten a holder. The first seconds of that
-    /// time are for replicas that report what the store forgot. All other callers wait as long, however small their own leases.
-    pub(crate) fn wait_for_forgotten(&mut self, caller: &Caller, lease: Duration) {
+    /// Closes the lock until the longest lease since the loss is over, because the store may have forgotten a holder. The next seconds
+    /// are for replicas that report what the store forgot. All other callers wait as long, however small their own leases.
+    pub(crate) fn wait_for_forgotten(&mut self, caller: &Caller, lease: Duration, since: LeaseInstant) {
         let lease_now = self.server.lease_now;
         let record = self.record_mut();
         let wait = caller.longest_lease(lease, record.lease);
-        record.locked_until = record.locked_until.max(lease_now.plus(wait));
+        record.locked_until = record.locked_until.max(since.plus(wait));
         record.settles_at = lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
     }

@@ -8,7 +8,6 @@ use crate::job::JobName;
 use crate::replica::driver::Driver;
 use crate::replica::errand;
 pub(crate) use crate::replica::tick::action::{Doubt, Won};
-use crate::replica::tick::claiming::Contest;
 use crate::store::LIVE_FOR;
 use crate::store::Peer;
 
@@ -27,25 +26,12 @@ impl Driver {
         }
     }
 
-    /// Checks whether the store still knows this replica's locks. A lock that it forgot is renewed at
-    /// once.
+    /// Checks whether the store still knows this replica's locks. A lock that it forgot is renewed at once.
     pub(crate) fn look_at_locks(&mut self) {
-        let held = self.handles.values().filter(|(_, handle)| !handle.run_ended.is_cancelled());
-        let held: Vec<_> = held.map(|(job, handle)| (job.clone(), handle.clone())).collect();
+        let held = self.handles.iter().filter(|(_, (_, handle))| !handle.run_ended.is_cancelled());
+        let held: Vec<_> = held.map(|(run, (job, handle))| (job.clone(), *run, handle.clone())).collect();
         if !held.is_empty() {
             self.errands.spawn(errand::look_at_locks(Arc::clone(&self.context), held));
-        }
-    }
-
-    /// Opens the records that this replica has put back, so that the wait for a holder that the store forgot begins
-    /// now, and not with the first claim after the run.
-    pub(crate) fn open_put_back(&mut self, jobs: &[JobName]) {
-        for job in jobs {
-            self.contests.get_mut(job).into_iter().for_each(Contest::close);
-            self.outdate_opening(job);
-        }
-        if !jobs.is_empty() {
-            self.open_records();
         }
     }
 

@@ -165,21 +165,13 @@ impl Node {
         }
     }
 
-    /// If the record shows another run, or none in progress, a renewal corrects it, or learns that the lock is lost. A
-    /// record that was put back is opened, as in `Driver::open_put_back`; but not by a guest.
+    /// If the record shows another run, or none in progress, a renewal corrects it, or learns that the lock is lost.
     pub(super) fn looked(&mut self, run: RunId, record: Option<&Record>) {
         let (boot, is_guest) = (self.reads.boot, self.visit.is_some());
-        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.lease.run == run) else { return };
         let is_known =
-            record.is_some_and(|record| if is_guest { record.run == Some(run) } else { record.is_running() });
+            record.is_some_and(|record| record.run == Some(run) && (is_guest || record.is_running()));
         if !is_known {
-            keep.hurry(boot);
-        }
-        let job = keep.job;
-        if !is_guest && record.is_some_and(Record::is_put_back) {
-            self.contests[job].close();
-            self.outdated.extend(self.opening.get(&job));
-            self.open_records();
+            self.keeps.iter_mut().filter(|keep| keep.lease.run == run).for_each(|keep| keep.hurry(boot));
         }
     }
 }

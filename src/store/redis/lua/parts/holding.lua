@@ -59,6 +59,7 @@ local function put_back()
   if not record then
     record = empty()
     pass_unrecorded_to(decided_up_to, leapt)
+    record.settled = plus(now, SETTLING)
     record.lost = nil
     record.sched = holding.sched
   end

@@ -145,11 +145,11 @@ local function end_run(outcome, reason, ended)
   record.stop_for = ''
 end
 
--- Closes the lock until the longest lease is over, because the store may have forgotten a holder. The first seconds of that
--- time are for replicas that report what the store forgot.
-local function wait_for_forgotten(largest, lease)
+-- Closes the lock until the longest lease since the loss (now, if none is given) is over, because the store may have
+-- forgotten a holder. The next seconds are for replicas that report what the store forgot.
+local function wait_for_forgotten(largest, lease, since)
   record.lease = longest_of(lease, record.lease, largest)
-  record['until'] = math.max(record['until'], plus(now, record.lease))
+  record['until'] = math.max(record['until'], plus(since or now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))
   changed = true
 end
@@ -157,9 +157,13 @@ end
 -- Rule 4. A record without an era was missing until its holder put it back: anything up to now may be lost.
 local function adopt_era(heard, earlier, largest, lease, leapt, expect)
   if record.era == era() then return end
-  if record.era == '' then earlier = math.max(now, heard) end
+  local since
+  if record.era == '' then
+    earlier = math.max(now, heard)
+    if (record.settled or 0) ~= 0 then since = math.min(now, record.settled - SETTLING) end
+  end
   record.era = era()
-  wait_for_forgotten(largest, lease)
+  wait_for_forgotten(largest, lease, since)
   pass_unrecorded(maybe_decided(earlier), leapt, expect)
 end
 

@@ -24,10 +24,11 @@ end
 -- left of that leap: then no leap may begin between the tick and `front`.
 local is_newest = record.tick == record.mark or next and is_open(next)
   or record.tick and record.tick <= front and front < record.mark and not is_later
-if record.cause == 'rerun' and remembers then
-  -- The tick stays decided, as it was before the rerun.
+if record.cause == 'rerun' then
+  -- The tick stays decided, as it was before the rerun. In another era, the rerun may have been granted to another replica as
+  -- well: then none is left. The tick has the entry of its first run.
   record.phase = 'idle'
-  record.tries = record.tries - 1
+  record.tries = remembers and record.tries - 1 or math.max(record.tries - 1, TRIES)
   record.last = 'interrupted'
   record.reason = 'node_lost'
   forgo_rerun_if_stopped()
