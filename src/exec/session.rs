@@ -262,7 +262,7 @@ impl ExecSession {
     fn caller(&self) -> Caller {
         let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
         let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
-        self.context.caller(known).expect("the store is listened to before anything is asked of it")
+        self.context.caller(known).expect("the store's clock was read before anything is requested")
     }
 
     fn sched(&self) -> ScheduleHash {

@@ -43,8 +43,9 @@ pub(crate) struct Traffic {
 }
 
 impl Context {
-    /// Returns the time by which ticks are due: the wall clock's, or the store's where the wall clock is ahead of it.
-    /// So a tick starts only when neither clock finds it early, and a replica whose clock is ahead still takes part.
+    /// Returns the time by which ticks are due: the wall clock's, or the store's if the wall clock is ahead of it by
+    /// more than [`AHEAD_TOLERANCE`]. So no clock starts a tick earlier than that, and a replica whose clock is ahead
+    /// still takes part.
     pub(crate) fn now(&self) -> UtcMillis {
         due_by(self.clock.utc(), self.store_time())
     }

@@ -24,13 +24,13 @@ impl HeldLock {
         let at = self.context.store_time().minus(ended.ago);
         self.tell_end(attempt, ended, at);
         let finish = self.note_end(attempt, ended, at).await;
-        // The store before the run's log: until the store has it, the lock is held, and other replicas wait for it.
         self.context.traffic.start_priority.wait_for_starts().await;
         self.handle.run_ended.cancel();
         let recorded = async {
             self.rest_until(Instant::now() + self.member.wait(self.context.store_time())).await;
             self.record(Request::Finish(finish)).await;
         };
+        // At the same time: until the store has the end, the lock is held, and other replicas may wait for it.
         tokio::join!(recorded, self.context.logs.finish(log, attempt, ended));
     }
 

@@ -27,7 +27,7 @@ use super::renewal::{Duty, Hold};
 /// How long the loop sleeps at [`Duty::Rest`]; the run's end and a renewal's answer wake it.
 const REST: Duration = Duration::from_secs(3_600);
 
-/// A run that is over, with its end recorded.
+/// A lock whose run is over. The end of the run is recorded, unless the replica gave up.
 #[derive(Debug)]
 pub(crate) struct ReleasedLock {
     pub(crate) job: JobName,
@@ -40,7 +40,8 @@ pub(crate) struct ReleasedLock {
     pub(crate) ended: Ended,
 }
 
-/// Runs the command under the lock. Returns when nothing of the run is left and its end is recorded.
+/// Runs the command under the lock. Returns when nothing of the run is left and its end is recorded, as far as
+/// possible.
 pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle) -> ReleasedLock {
     let keeper = HeldLock {
         member: context.traffic.finish_window.join(),
@@ -111,7 +112,8 @@ impl HeldLock {
         ReleasedLock { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
     }
 
-    /// Returns the whole run: the wait for its instant, all attempts, its log, and its note in the lease file.
+    /// Returns a future for the whole run: the wait for its instant, all attempts, its log, and its note in the lease
+    /// file.
     fn whole_run(&mut self) -> impl Future<Output = RunEnd> + use<> {
         let due = std::mem::take(&mut self.grant.due);
         let (context, grant, handle, run) =
@@ -136,8 +138,8 @@ impl HeldLock {
                 context.lease_file.write(&identity.job).await;
             };
             // Beginning the log takes as long as the disk needs; the lock is renewed meanwhile. After a crash right
-            // after the start of the command, the next process finds the log's sign, and also the note if other
-            // starts left time to write it.
+            // after the start of the command, the next process finds the sign of the log, and the note if it was
+            // written by then.
             let running = async {
                 let begun = due.clone().begin(&context, (run, &handle), sent);
                 let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));

@@ -40,9 +40,9 @@ impl StartGate {
         }
     }
 
-    /// Waits for the instant, and logs that the run begins, by a claim sent at `sent`. If the run must not begin,
-    /// sends a stop order instead: the tick is then given back. Returns the tick's instant by the boot clock, and a
-    /// token that the caller cancels once the command has begun.
+    /// Waits for the instant, and logs that the run begins; `sent` is when its claim was sent. If the run must not
+    /// begin, gives it a stop order instead, and the tick is given back. Returns the tick's instant by the boot
+    /// clock, and a token that the caller cancels once the command has begun or will not begin.
     pub(crate) async fn begin(
         self,
         context: &Context,

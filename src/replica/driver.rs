@@ -54,7 +54,7 @@ pub(super) struct Driver {
     pub(super) inspection: Inspection,
     pub(super) unschedulable: Unschedulable,
     pub(super) capacity: Capacity,
-    /// When to check which job again, in any order. Checking too often is harmless.
+    /// When to check which job again, earliest first. Checking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
     pub(super) window: Window<JobName>,
@@ -63,7 +63,7 @@ pub(super) struct Driver {
     pub(super) claims: Vec<(JobName, Claim)>,
     /// Jobs whose marks are to be read at the end of this turn of the loop.
     pub(super) looks: Vec<JobName>,
-    /// Requests under way to open records, with the begin of the schedule that each contains. `None` for finishes,
+    /// Requests under way to open records, with the start of the schedule that each contains. `None` for finishes,
     /// and for openings whose answer does not count any more.
     pub(super) opening: HashMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
@@ -179,7 +179,8 @@ impl Driver {
         clockwork.stop().await;
         over.cancel();
         while tasks.join_next().await.is_some() {}
-        // A last heartbeat, so that no replica waits for this one; without it, they notice its silence.
+        // A last heartbeat, so that no replica waits for this one. If it fails, the others notice that this replica
+        // is silent.
         let last = self.beat.borrow().clone();
         let _ = self.context.store.pulse(Some(&last)).await;
         self.context.logs.flush().await;
@@ -220,8 +221,8 @@ impl Driver {
                 }
                 Some(coming) = announced.recv() => self.expect(coming),
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
-                Some(kept) = self.holders.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
-                Some(orphan_ended) = self.past.orphan_ends.join_next() => self.orphan_ended(orphan_ended.expect("burials neither panic nor are aborted yet")),
+                Some(kept) = self.holders.join_next() => self.kept(&kept.expect("holders neither panic nor are aborted")),
+                Some(orphan_ended) = self.past.orphan_ends.join_next() => self.orphan_ended(orphan_ended.expect("checks of orphans neither panic nor are aborted yet")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
                 Some(hint) = hints.recv() => self.take_hint(&hint),
                 Some(reload) = another(&mut self.reloads) => self.reload(reload),

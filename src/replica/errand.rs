@@ -31,8 +31,7 @@ const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 /// An errand's result.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// Of claims that were sent at the same time: the results that are there, and the claims that still wait for
-    /// theirs.
+    /// Claims that were sent together: the answers that have come, and the claims that still wait for theirs.
     Claimed { sent: BootInstant, answered: Vec<(JobName, Replied)>, others: Claims },
     /// What an earlier process left behind.
     Recalled(Vec<Orphan>),
@@ -67,8 +66,8 @@ pub(super) enum Done {
 /// Claims that wait for their answers.
 pub(super) type Claims = FuturesUnordered<BoxFuture<'static, (JobName, Replied)>>;
 
-/// How many records one exchange opens, and how many exchanges are under way at the same time: over a slow line, each
-/// round trip opens so many.
+/// How many records one call opens, and how many calls are under way: each round trip of a slow connection opens 256
+/// records.
 const OPENED_TOGETHER: usize = 32;
 const OPENING_AT_A_TIME: usize = 8;
 
@@ -114,14 +113,14 @@ pub(super) async fn announce(context: Arc<Context>, job: JobName) -> Done {
     Done::Announced
 }
 
-/// Reads what an earlier process left behind. If the disk does not answer, it is not waited for: the runs noted there
-/// then cost a lease.
+/// Reads what an earlier process left behind. If the disk does not answer in time, the jobs noted there stay locked
+/// until their leases end.
 pub(super) async fn recall(context: Arc<Context>) -> Done {
     let reading = async {
         let notes = context.lease_file.read().await;
         let at = Arc::clone(&context);
         let signs = tokio::task::spawn_blocking(move || at.logs.marked(&at.node)).await;
-        orphans(&notes, signs.expect("reading signs neither panics nor is it aborted"))
+        orphans(&notes, signs.expect("reading signs neither panics nor is aborted"))
     };
     let read = tokio::time::timeout(RECALL_LIMIT, reading).await;
     Done::Recalled(read.unwrap_or_else(|_| {
@@ -136,8 +135,8 @@ pub(super) async fn forget(context: Arc<Context>, job: JobName) -> Done {
     Done::Forgotten
 }
 
-/// Opens records, and then sends finishes, many at a time. Before that, reads which of the jobs the cluster knows; it
-/// enrols the others only afterwards, so that replicas that start together all find them new.
+/// Reads which of the jobs the cluster knows, opens the records, sends finishes, and then enrols the jobs that have
+/// records. In this order, replicas that start together all find a new job new.
 pub(super) async fn open(
     context: Arc<Context>,
     mut opens: Vec<(JobName, Open)>,
@@ -159,16 +158,16 @@ pub(super) async fn open(
     let mut replies = replies.into_iter();
     let opened: Vec<_> = jobs.into_iter().zip(&mut replies).collect();
     let told = runs.into_iter().zip(replies).collect();
-    // A job that is not enabled has no record if it never had one.
+    // No record is created for a job that is not enabled.
     let has_record = |reply: &Replied| reply.as_ref().is_ok_and(|reply| reply.mark.is_some());
     let made: Vec<JobName> =
         opened.iter().filter(|(_, reply)| has_record(reply)).map(|(job, _)| job.clone()).collect();
-    // If this fails, the cluster takes the jobs for new once more, which costs it nothing but the next opening.
+    // If this fails, the cluster takes the jobs for new until their next opening.
     let _ = context.store.enroll(&made).await;
     Done::Opened { opened, told }
 }
 
-/// Sends requests on as many jobs, in any order. Returns the answers in the order of the requests.
+/// Sends requests, each about another job, in any order. Returns the answers in the order of the requests.
 async fn submit_many(context: &Context, requests: Vec<(JobName, Request)>) -> Vec<Replied> {
     let together = requests.chunks(OPENED_TOGETHER);
     let calls: Vec<BoxFuture<'_, Vec<Replied>>> =
@@ -180,7 +179,7 @@ async fn submit_many(context: &Context, requests: Vec<(JobName, Request)>) -> Ve
 /// back.
 pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, LockHandle)>) -> Done {
     let jobs: Vec<JobName> = held.iter().map(|(job, _)| job.clone()).collect();
-    // Nothing is known of a record that cannot be read.
+    // The outer `None`: the record cannot be read.
     let found: Vec<Option<Option<Record>>> = match context.store.records(&jobs).await {
         Ok(records) => records.into_iter().map(Some).collect(),
         // Each by itself: a record that cannot be read hides no other.

@@ -80,7 +80,7 @@ impl Driver {
         }
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let caller =
-            self.context.caller(contest.known()).expect("no record is open before the store was heard");
+            self.context.caller(contest.known()).expect("no record is open before the store has answered");
         let claim = contest.proposal().claim(bid, caller, self.context.now(), self.context.clock.utc());
         contest.claims(&claim);
         self.window.begin();

@@ -181,7 +181,7 @@ impl JobState {
     pub(crate) fn undecided(&self, now: UtcMillis) -> Option<(&JobSpec, Tick)> {
         let record = self.record.as_ref()?;
         let spec = self.by_this_schedule(record)?;
-        // A mark that was set by a clock that was ahead decides nothing where its ticks are open again.
+        // Ticks below a mark that a wrong clock set may be open again: these are not decided.
         let decided = record.decided_by(now).max(record.schedule_since.min(now));
         Some((spec, spec.schedule.next_after(decided)?))
     }

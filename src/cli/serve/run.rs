@@ -96,8 +96,8 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     result
 }
 
-/// Returns the runtime of a replica. It has a thread for blocking calls from the start, which never ends: if the jobs have used
-/// up the process limit of the user, no thread can be created, and tokio panics if it has none.
+/// Returns the runtime of a replica. One thread for blocking calls is started here and never ends: once the jobs have used up the
+/// process limit of the user, no thread can be created, and tokio panics if it has none.
 fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)

@@ -68,7 +68,7 @@ struct NotedLease {
 
 impl fmt::Debug for LeaseFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ledger").field("folder", &self.book.folder).finish_non_exhaustive()
+        f.debug_struct("LeaseFile").field("folder", &self.book.folder).finish_non_exhaustive()
     }
 }
 

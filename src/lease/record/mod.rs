@@ -150,7 +150,7 @@ pub struct Record {
     /// Ticks after this instant, up to `mark`, may have run, and the store forgot: they have no entry yet. If this equals
     /// `mark`, no such tick is left.
     pub lost_after: Option<UtcMillis>,
-    /// Until then, a replica that remembers an earlier era may report it. Before, no tick is decided not to run.
+    /// Until this instant, replicas may report what the store forgot, and no tick is decided not to run.
     pub settles_at: LeaseInstant,
 }
 
@@ -240,19 +240,20 @@ impl Record {
         }
     }
 
-    /// Moves `schedule_since` back to `from` for a replica that knew the job before the record was created: the newest mark that it has
-    /// `known_mark` is below the mark of the creation. Otherwise the schedule would hold only since the replica that came first.
+    /// Moves `schedule_since` back to `from`, but not before `known_mark`, for a replica that knew the job before the record was
+    /// created: `known_mark`, the newest mark that it knows, is below `created_mark`. Otherwise the schedule would apply only
+    /// since the first replica opened the record.
     pub(super) fn merge_since(
         &mut self,
-        seen: Option<UtcMillis>,
+        known_mark: Option<UtcMillis>,
         sched: &ScheduleHash,
         from: Option<UtcMillis>,
     ) {
-        let seen = seen.filter(|seen| {
-            *seen < self.created_mark && self.mark == self.created_mark && self.schedule_hash == *sched
+        let known_mark = known_mark.filter(|known| {
+            *known < self.created_mark && self.mark == self.created_mark && self.schedule_hash == *sched
         });
-        if let (Some(seen), Some(from)) = (seen, from) {
-            self.schedule_since = self.schedule_since.min(from.max(seen));
+        if let (Some(known), Some(from)) = (known_mark, from) {
+            self.schedule_since = self.schedule_since.min(from.max(known));
         }
     }
 

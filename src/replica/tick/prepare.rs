@@ -50,7 +50,8 @@ impl Driver {
         self.look_at_all();
     }
 
-    /// Requires a record to be opened again where its known mark lies ahead: a clock that was ahead decided that.
+    /// Requires a record to be opened again if its known mark, or the start of its schedule, lies ahead: a clock that
+    /// was ahead has set it.
     fn close_what_is_ahead(&mut self) {
         let now = self.context.now();
         let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));

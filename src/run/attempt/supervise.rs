@@ -25,8 +25,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// Longest pause between two searches, and so the longest time by which a lock is held too long.
 const SLOWEST_LOOK: Duration = Duration::from_millis(100);
 
-/// A guard that has not killed its run this long after it should have counts as frozen: the replica kills the run
-/// itself.
+/// A guard counts as frozen if it has not killed its run within this time after it should: then the replica kills the
+/// run itself.
 const GUARDS_TURN: Duration = Duration::from_millis(200);
 
 /// A guard that has reported nothing by then never will: the guard or the zygote is frozen.
@@ -71,8 +71,8 @@ enum AttemptNews {
 }
 
 impl AttemptEnd {
-    /// Returns the fate of an attempt that was stopped before its start. A run that an operator or a newer tick has
-    /// killed is not started on another replica either.
+    /// Returns the end of an attempt that was stopped before its start. One that an operator or a newer tick has
+    /// killed counts as tried, so that no other replica starts it.
     pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
         let (verdict, finished) = (reason.verdict(), log.now());
         let was_tried = verdict.outcome == Outcome::Killed;
@@ -221,7 +221,7 @@ impl<'a> AttemptDriver<'a> {
         }
     }
 
-    /// Applies an event to the state. Returns the fate once the attempt is over.
+    /// Applies an event to the state. Returns the end once the attempt is over.
     fn feed(&mut self, event: AttemptEvent) -> Option<AttemptEnd> {
         match self.state.step(event, self.start.elapsed(), &self.limits) {
             Step::Over(verdict, exit) => {

@@ -25,7 +25,7 @@ use super::zygote::family::Family;
 /// The running program itself, even if its file has been replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A zygote that does not accept a request for this long is frozen.
+/// A zygote that does not accept a request for this long counts as frozen.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
 /// How many starts may look up accounts at the same time.
@@ -215,8 +215,8 @@ impl Guards {
     }
 }
 
-/// Whether guards get this variable: those that the loader of their program needs, and those by which tests switch
-/// and find them.
+/// Whether guards get this environment variable. They get those that the loader of their program needs, and those by
+/// which tests switch protections off and find guards.
 fn is_for_guards(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let is_of_tests =
@@ -269,8 +269,8 @@ impl ZygoteClient {
             let spare = self.pool.take()?;
             match send_at_once(&spare, bytes, handed) {
                 Ok(()) => return Some(spare),
-                // This guard reads the end of its socket, even if it has read a part of the request, and starts
-                // nothing.
+                // Its socket is closed here: the guard reads the end, even if it has read a part of the request, and
+                // starts nothing.
                 Err(error) if is_receiver_error(&error) => {}
                 Err(_) => {
                     self.pool.put(spare);
@@ -302,8 +302,8 @@ fn is_receiver_error(error: &io::Error) -> bool {
 
 impl Drop for ZygoteClient {
     fn drop(&mut self) {
-        // Guards that this zygote has made continue without it. A zygote that is just not needed any more ends by
-        // itself as well.
+        // Guards that this zygote has made continue without it. A zygote that is not needed any more would end by
+        // itself, too.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

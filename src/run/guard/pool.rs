@@ -23,13 +23,13 @@ const PROCESSES_PER_SPARE: u64 = 8;
 pub(super) struct GuardPool {
     /// The sockets to the guards, the one that has waited longest first.
     lines: VecDeque<UnixStream>,
-    /// How many runs are likely to begin, and until when, in the order in which they were booked.
+    /// How many runs are likely to begin, and until when, in the order in which they were reserved.
     reservations: VecDeque<(BootInstant, usize)>,
 }
 
 impl GuardPool {
-    /// Books guards for `runs` more runs that are likely to begin before `until`. Returns how many guards have to be
-    /// made for all bookings.
+    /// Reserves guards for `runs` more runs that are likely to begin before `until`. Returns how many guards have to
+    /// be made for all reservations.
     pub(super) fn reserve(&mut self, runs: usize, until: BootInstant, now: BootInstant) -> usize {
         self.reservations.push_back((until, runs));
         self.wanted(now).saturating_sub(self.lines.len())
@@ -40,7 +40,7 @@ impl GuardPool {
         self.lines.push_back(socket);
     }
 
-    /// Takes a guard for a run that begins, if one waits, and removes the run from the bookings.
+    /// Takes a guard for a run that begins, if one waits, and removes the run from the reservations.
     pub(super) fn take(&mut self) -> Option<UnixStream> {
         if let Some((_, runs)) = self.reservations.iter_mut().find(|(_, runs)| *runs > 0) {
             *runs -= 1;
@@ -53,7 +53,7 @@ impl GuardPool {
         self.lines.is_empty()
     }
 
-    /// Releases the guards that no booking needs any more. This closes their sockets, which ends them.
+    /// Releases the guards that no reservation needs any more. This closes their sockets, which ends them.
     pub(super) fn release(&mut self, now: BootInstant) {
         let wanted = self.wanted(now);
         // The oldest first: of these, the most may have ended by themselves.

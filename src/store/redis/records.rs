@@ -140,7 +140,7 @@ impl RedisStore {
     }
 }
 
-/// Adds the key to a refusal because of its type, which does not name it.
+/// Adds the name of the key to an error about the key's type: the server's message does not name the key.
 fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
     if error.cause() != Some(&FailureCause::WrongType) {
         return error;

@@ -20,9 +20,8 @@ use super::connect::{Connector, RESPONSE_TIMEOUT};
 /// share a call.
 const AT_ONCE: usize = 2;
 
-/// If a call is not answered by then, the network is slow, and another one is sent. A server that is only busy has
-/// answered: it decides a full call in some 3 ms. So at least [`MOST`] requests are sent in this time, up to what the habit
-/// allows.
+/// If a call is not answered by then, the network is slow, and another one is sent. A server that is only busy has answered by
+/// then: see [`MOST`]. So at least one call of up to [`MOST`] requests is sent in this time, up to `max_calls`.
 const PACE: Duration = Duration::from_millis(10);
 
 /// How long a request waits for its turn and its answer.
@@ -40,9 +39,9 @@ pub(crate) struct Habit {
 }
 
 impl Habit {
-    /// Claims carry the time at which they should arrive, and are refused a second later: so they do not wait for others.
-    /// With a round trip of half a second, one call may be sent in each pace; how many claims there are is up to the
-    /// replica.
+    /// Claims carry the time at which they should arrive, and are refused a second later: so they do not wait for others. 50
+    /// calls: over a round trip of half a second, one call may be sent every [`PACE`]. The replica limits how many claims there
+    /// are.
     pub(crate) const CLAIMS: Self =
         Self { for_company: Duration::ZERO, at_a_time: 50, worth_for: Some(Duration::from_millis(500)) };
 
@@ -96,7 +95,7 @@ async fn send_out(
     let all = Arc::new(Semaphore::new(habit.at_a_time));
     let quick = Arc::new(Semaphore::new(AT_ONCE));
     loop {
-        let turn = Arc::clone(&all).acquire_owned().await.expect("it is never closed");
+        let turn = Arc::clone(&all).acquire_owned().await.expect("the semaphore is never closed");
         // Without a permit, the call is sent beside those that are not answered yet.
         let quick = timeout(PACE, Arc::clone(&quick).acquire_owned()).await;
         let Some(first) = requests.recv().await else { return };
@@ -136,7 +135,7 @@ impl Habit {
         let Some(limit) = limit.filter(|_| Protection::FreshClaims.is_on()) else {
             return Some(waiting).filter(|waiting| !waiting.asker.is_closed());
         };
-        let why = format!("the line to the server was busy for {}", format_duration(limit));
+        let why = format!("the connection to the server was busy for {}", format_duration(limit));
         // The caller may have gone.
         let _ = waiting.asker.send(Err(StoreError::NotSent(why.into())));
         None
