@@ -39,7 +39,7 @@ pub(crate) struct Context {
 pub(crate) struct Traffic {
     pub(crate) start_priority: StartPriority,
     pub(crate) finish_window: FinishWindow,
-    pub(crate) stages: StartLatency,
+    pub(crate) start_latency: StartLatency,
 }
 
 impl Context {
@@ -72,8 +72,8 @@ impl Context {
     /// Records the store time of a reply that decided something in the era that this replica knows, and the fencing
     /// token of a grant. `new_era` and `unsynced` do not count: they may come from another era.
     pub(crate) fn hear(&self, reply: &Reply) {
-        let is_of_this_life = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);
-        if let Some(store_clock) = self.store_clock().as_mut().filter(|_| is_of_this_life) {
+        let is_of_this_era = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);
+        if let Some(store_clock) = self.store_clock().as_mut().filter(|_| is_of_this_era) {
             store_clock.hear(reply.now);
             if let Answer::Won { fence, .. } = reply.answer {
                 store_clock.record_fence(fence);

@@ -14,9 +14,9 @@ use crate::time::UtcMillis;
 use super::holder::HeldLock;
 use super::lease_file::entry::LeaseNote;
 
-/// If the end of a run cannot be recorded, it is tried again after pauses that double from the first of these to the
-/// second.
-const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// If the end of a run cannot be recorded, it is tried again after intervals that double from the first of these to
+/// the second.
+const FINISH_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl HeldLock {
     /// Records how a run ended with its last attempt.
@@ -27,7 +27,7 @@ impl HeldLock {
         self.context.traffic.start_priority.wait_for_starts().await;
         self.handle.run_ended.cancel();
         let recorded = async {
-            self.rest_until(Instant::now() + self.member.wait(self.context.store_time())).await;
+            self.rest_until(Instant::now() + self.finish_turn.wait(self.context.store_time())).await;
             self.record(Request::Finish(finish)).await;
         };
         // At the same time: until the store has the end, the lock is held, and other replicas may wait for it.
@@ -77,7 +77,7 @@ impl HeldLock {
 
     /// Sends the request until the store has answered it. Once the replica gives up, tries one last time.
     async fn record(&self, request: Request) {
-        let mut pause = FINISH_PAUSES.0;
+        let mut backoff = FINISH_BACKOFF.0;
         loop {
             let last_try = self.handle.give_up.is_cancelled();
             let error =
@@ -90,11 +90,11 @@ impl HeldLock {
             if last_try {
                 return;
             }
-            if pause == FINISH_PAUSES.0 {
+            if backoff == FINISH_BACKOFF.0 {
                 self.tell(Event::FinishDelayed { run: self.run.clone(), error });
             }
-            self.rest_until(Instant::now() + pause).await;
-            pause = (pause * 2).min(FINISH_PAUSES.1);
+            self.rest_until(Instant::now() + backoff).await;
+            backoff = (backoff * 2).min(FINISH_BACKOFF.1);
         }
     }
 

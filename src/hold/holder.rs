@@ -43,8 +43,8 @@ pub(crate) struct ReleasedLock {
 /// Runs the command under the lock. Returns when nothing of the run is left and its end is recorded, as far as
 /// possible.
 pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle) -> ReleasedLock {
-    let keeper = HeldLock {
-        member: context.traffic.finish_window.join(),
+    let held = HeldLock {
+        finish_turn: context.traffic.finish_window.join(),
         run: grant.reference(),
         hold: Hold::granted(grant.deadline, grant.sent),
         failing: false,
@@ -54,12 +54,12 @@ pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle
         grant,
         handle,
     };
-    keeper.keep().await
+    held.keep().await
 }
 
 pub(crate) struct HeldLock {
     pub(crate) context: Arc<Context>,
-    pub(crate) member: FinishTurn,
+    pub(crate) finish_turn: FinishTurn,
     pub(crate) grant: Grant,
     pub(crate) run: Run,
     hold: Hold,
@@ -98,7 +98,7 @@ impl HeldLock {
         // A run that waited for another run does not show how quickly this replica starts what is due.
         if self.run.cause == Cause::Schedule && !self.grant.waited {
             let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
-            self.context.traffic.stages.count(&start);
+            self.context.traffic.start_latency.count(&start);
         }
         // A manual run decides no tick, so it gives none back. A rerun gives back only itself.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
@@ -115,7 +115,7 @@ impl HeldLock {
     /// Returns a future for the whole run: the wait for its instant, all attempts, its log, and its note in the lease
     /// file.
     fn whole_run(&mut self) -> impl Future<Output = RunEnd> + use<> {
-        let due = std::mem::take(&mut self.grant.due);
+        let start_gate = std::mem::take(&mut self.grant.start_gate);
         let (context, grant, handle, run) =
             (Arc::clone(&self.context), &self.grant, self.handle.clone(), self.run.clone());
         let (sent, launch) = (grant.sent, grant.launch.clone());
@@ -133,7 +133,7 @@ impl HeldLock {
         };
         async move {
             let noted = async {
-                due.clone().come().await;
+                start_gate.clone().wait().await;
                 context.traffic.start_priority.wait_for_starts().await;
                 context.lease_file.write(&identity.job).await;
             };
@@ -141,7 +141,7 @@ impl HeldLock {
             // after the start of the command, the next process finds the sign of the log, and the note if it was
             // written by then.
             let running = async {
-                let begun = due.clone().begin(&context, (run, &handle), sent);
+                let begun = start_gate.clone().begin(&context, (run, &handle), sent);
                 let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));
                 let (attempt, ended) = attempts.make(&log, &born).await;
                 RunEnd { instant, log, attempt, ended }

@@ -95,8 +95,8 @@ pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Do
 }
 
 /// Gives back what an unanswered claim may have been granted, and sends a new claim.
-pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Claim, of: Doubt) -> Done {
-    give_back(&context, &job, of).await;
+pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Claim, doubt: Doubt) -> Done {
+    give_back(&context, &job, doubt).await;
     self::claim(context, vec![(job, claim)]).await
 }
 
@@ -118,8 +118,8 @@ pub(super) async fn announce(context: Arc<Context>, job: JobName) -> Done {
 pub(super) async fn recall(context: Arc<Context>) -> Done {
     let reading = async {
         let notes = context.lease_file.read().await;
-        let at = Arc::clone(&context);
-        let signs = tokio::task::spawn_blocking(move || at.logs.marked(&at.node)).await;
+        let task_context = Arc::clone(&context);
+        let signs = tokio::task::spawn_blocking(move || task_context.logs.marked(&task_context.node)).await;
         orphans(&notes, signs.expect("reading signs neither panics nor is aborted"))
     };
     let read = tokio::time::timeout(RECALL_LIMIT, reading).await;
@@ -218,9 +218,9 @@ pub(super) async fn obey(context: Arc<Context>, job: JobName, manual: Manual) ->
     Done::Obeyed { job, run, sent, result }
 }
 
-/// Reads a job's record once it is this replica's turn.
-pub(super) async fn look(context: Arc<Context>, job: JobName, turn: Duration) -> Done {
-    tokio::time::sleep(turn).await;
+/// Reads a job's record after `delay`, when it is this replica's turn.
+pub(super) async fn look(context: Arc<Context>, job: JobName, delay: Duration) -> Done {
+    tokio::time::sleep(delay).await;
     let records = context.store.records(std::slice::from_ref(&job)).await;
     Done::Looked { job, record: records.map(|records| records.into_iter().next().flatten().map(Box::new)) }
 }

@@ -68,16 +68,16 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     guards.start().map_err(|error| Failure::new(Exit::Failed, format!("no guards for its runs: {error}")))?;
     let result = runtime.block_on(async {
         let stop = Stop::default();
-        let (orders, to_load) = Reloader::orders();
+        let (reload_requests, received) = Reloader::channel();
         let mut tasks = JoinSet::new();
-        listen(stop.clone(), orders.clone(), &mut tasks)?;
+        listen(stop.clone(), reload_requests.clone(), &mut tasks)?;
         let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args);
-        tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, orders.clone()).run());
-        tasks.spawn(reloader.run(to_load));
+        tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, reload_requests.clone()).run());
+        tasks.spawn(reloader.run(received));
         match Control::open(&session.state_dir, &node) {
             Ok(control) => {
                 let stop = stop.clone();
-                tasks.spawn(control.serve(orders, move || start_to_drain(&stop)));
+                tasks.spawn(control.serve(reload_requests, move || start_to_drain(&stop)));
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
@@ -158,7 +158,11 @@ fn build(
 }
 
 /// Handles signals: the first SIGTERM or SIGINT starts to drain, a second one stops all runs at once; SIGHUP reloads.
-fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<()>) -> Result<(), Failure> {
+fn listen(
+    stop: Stop,
+    reload_requests: mpsc::Sender<ReloadRequest>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), Failure> {
     let handler = |kind| {
         signal(kind).map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))
     };
@@ -174,7 +178,7 @@ fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<(
                 Some(()) = int.recv() => {}
                 Some(()) = hup.recv() => {
                     // If the queue is full, a waiting request does the same.
-                    let _ = orders.try_send(ReloadRequest::Signal);
+                    let _ = reload_requests.try_send(ReloadRequest::Signal);
                     continue;
                 }
             }

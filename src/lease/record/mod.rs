@@ -211,10 +211,10 @@ impl Record {
         (self.stop_run == Some(run)).then(|| self.stop_reason.unwrap_or(Reason::Operator))
     }
 
-    /// Sets the schedule of the record: the replica that opens the record has used `sched` since `since`. An empty hash
+    /// Sets the schedule of the record: the replica that opens the record has used `schedule_hash` since `since`. An empty hash
     /// changes nothing.
-    pub(super) fn reschedule(&mut self, sched: &ScheduleHash, since: UtcMillis, now: UtcMillis) {
-        if *sched == ScheduleHash::default() {
+    pub(super) fn reschedule(&mut self, schedule_hash: &ScheduleHash, since: UtcMillis, now: UtcMillis) {
+        if *schedule_hash == ScheduleHash::default() {
             return;
         }
         if self.schedule_since > now.plus(EARLY_TOLERANCE) {
@@ -226,17 +226,17 @@ impl Record {
         // created it had forgotten the schedule.
         let is_first =
             self.schedule_hash == ScheduleHash::default() && self.mark < since && self.lost_after.is_none();
-        if is_first || !self.is_under(sched) {
+        if is_first || !self.is_under(schedule_hash) {
             self.schedule_since = self.schedule_since.max(holds_from(since, self.mark));
         }
-        self.schedule_hash = sched.clone();
+        self.schedule_hash = schedule_hash.clone();
     }
 
     /// Stores the schedule of the first claim in a record that was created without one (for example by `exec`). Otherwise a
     /// replica that starts later would count as scheduling the job for the first time, and would skip its due ticks.
-    pub(super) fn learn_schedule(&mut self, sched: &ScheduleHash) {
+    pub(super) fn learn_schedule(&mut self, schedule_hash: &ScheduleHash) {
         if self.schedule_hash == ScheduleHash::default() {
-            self.schedule_hash = sched.clone();
+            self.schedule_hash = schedule_hash.clone();
         }
     }
 
@@ -246,11 +246,13 @@ impl Record {
     pub(super) fn merge_since(
         &mut self,
         known_mark: Option<UtcMillis>,
-        sched: &ScheduleHash,
+        schedule_hash: &ScheduleHash,
         from: Option<UtcMillis>,
     ) {
         let known_mark = known_mark.filter(|known| {
-            *known < self.created_mark && self.mark == self.created_mark && self.schedule_hash == *sched
+            *known < self.created_mark
+                && self.mark == self.created_mark
+                && self.schedule_hash == *schedule_hash
         });
         if let (Some(known), Some(from)) = (known_mark, from) {
             self.schedule_since = self.schedule_since.min(from.max(known));
@@ -258,13 +260,13 @@ impl Record {
     }
 
     /// Whether the record was never granted, or no tick was decided since it was created.
-    pub(super) fn is_as_made(&self) -> bool {
+    pub(super) fn is_as_created(&self) -> bool {
         self.run.is_none() || self.mark == self.created_mark
     }
 
-    /// Whether `sched` is the record's schedule, or the record has none.
-    pub(super) fn is_under(&self, sched: &ScheduleHash) -> bool {
-        self.schedule_hash == *sched || self.schedule_hash == ScheduleHash::default()
+    /// Whether `schedule_hash` is the record's schedule, or the record has none.
+    pub(super) fn is_under(&self, schedule_hash: &ScheduleHash) -> bool {
+        self.schedule_hash == *schedule_hash || self.schedule_hash == ScheduleHash::default()
     }
 
     /// Returns the holder of the lock, as far as the store knows.

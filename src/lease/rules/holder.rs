@@ -163,7 +163,7 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
 pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) -> Decision {
     let now = transition.server.now;
     transition.set_latest_correct_time(now);
-    let (remembers, front) = (transition.remembers(&abandon.era), transition.front);
+    let (remembers, front) = (transition.remembers(&abandon.era), transition.latest_correct_time);
     let Some(record) = transition.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running())
     else {
         return transition.answer(Answer::AlreadyDecided);
@@ -236,7 +236,7 @@ fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMil
         record.pass_unrecorded_to(decided_up_to(lease), now, leapt);
         Record { lost_after: None, ..record }
     });
-    if record.is_as_made() {
+    if record.is_as_created() {
         // The record was opened by a replica that had not seen the earlier ticks. The holder had seen them, up to its own.
         record.lost_after =
             record.lost_after.or(Some(decided_up_to(lease)).filter(|told| *told < record.mark));

@@ -92,21 +92,21 @@ pub(crate) struct Transition<'a> {
     pub(crate) follows: Option<Tick>,
     pub(crate) retracted: Vec<Leap>,
     pub(crate) ends: Option<RunId>,
-    /// No correct clock shows more: the later of the store's clock and the caller's, plus the tolerance. The latest instant
-    /// of all where that does not matter.
-    pub(crate) front: UtcMillis,
+    /// No correct clock shows a later time: the later of the store's clock and the caller's, plus the tolerance. `i64::MAX` for a
+    /// request that does not need it.
+    pub(crate) latest_correct_time: UtcMillis,
     pub(crate) server: &'a Server,
 }
 
 impl<'a> Transition<'a> {
     pub(crate) fn of(record: Option<&Record>, server: &'a Server) -> Self {
-        let (record, front) = (record.cloned(), UtcMillis(i64::MAX));
+        let (record, latest_correct_time) = (record.cloned(), UtcMillis(i64::MAX));
         let (entries, retracted) = (Vec::new(), Vec::new());
-        Self { record, entries, follows: None, retracted, ends: None, front, server }
+        Self { record, entries, follows: None, retracted, ends: None, latest_correct_time, server }
     }
 
     pub(crate) fn answer(self, answer: Answer) -> Decision {
-        let mark = self.record.as_ref().map(|record| record.decided_up_to(self.front));
+        let mark = self.record.as_ref().map(|record| record.decided_up_to(self.latest_correct_time));
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
         let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
@@ -199,7 +199,7 @@ impl<'a> Transition<'a> {
     /// that had not seen them, and nothing was decided since.
     pub(crate) fn merge_lost(&mut self, caller: &Caller) {
         let record = self.record_mut();
-        if record.is_as_made() {
+        if record.is_as_created() {
             record.lost_after = record.lost_after.or(caller.known_mark.filter(|seen| *seen < record.mark));
         }
     }
@@ -208,7 +208,7 @@ impl<'a> Transition<'a> {
     /// less of earlier ones.
     pub(crate) fn merge_memory(&mut self, open: &Open) {
         self.merge_lost(&open.caller);
-        let (now, heard, front) = (self.server.now, open.latest_of_earlier_eras, self.front);
+        let (now, heard, front) = (self.server.now, open.latest_of_earlier_eras, self.latest_correct_time);
         // Fences up to the time that was seen may have been granted and forgotten. If the clock shows more by now, new
         // fences are above them anyway.
         let shown = heard.max(open.caller.latest_store_time);

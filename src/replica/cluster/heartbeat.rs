@@ -35,7 +35,7 @@ pub(crate) struct Heartbeat {
     /// What the heartbeat reports.
     pub(crate) beat: watch::Receiver<Beat>,
     /// Requests a heartbeat at once.
-    pub(crate) now: Arc<Notify>,
+    pub(crate) beat_now: Arc<Notify>,
     /// Where the exchanges are sent; one that has not been taken yet delays the next.
     pub(crate) exchanges: mpsc::Sender<Exchange>,
 }
@@ -52,7 +52,7 @@ impl Heartbeat {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
-                () = self.now.notified() => {}
+                () = self.beat_now.notified() => {}
             }
             let beat = Beat { told: told.clone(), ..self.beat.borrow().clone() };
             let sent = self.clock.boot();

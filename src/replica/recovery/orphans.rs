@@ -71,7 +71,7 @@ pub(crate) fn orphans(notes: &[(JobName, LeaseNote)], signs: Vec<Sign>) -> Vec<O
 
 impl Orphan {
     /// Returns how long its guard may take to end it.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn kill_limit(&self) -> Duration {
         let grace = match &self.note {
             Some(LeaseNote::Running { loss_grace, .. }) => *loss_grace,
             Some(LeaseNote::Ended(_)) => Duration::ZERO,

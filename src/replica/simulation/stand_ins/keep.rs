@@ -267,7 +267,7 @@ impl Node {
         if let (Ok(Answer::Finished), Some(finish)) = (answer, &keep.finish) {
             self.deeds.push(Deed::Recorded { run, verdict: finish.verdict });
         }
-        // `Driver::kept`.
+        // `Driver::released`.
         let Keep { job, lease, finish, .. } = self.keeps.remove(at);
         let is_cut_short = |finish: &Finish| finish.verdict.outcome == Outcome::Interrupted;
         if lease.may_run_again() && finish.as_ref().is_some_and(is_cut_short) {

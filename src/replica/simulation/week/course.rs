@@ -225,7 +225,7 @@ impl World {
             return self.after(TELL_AGAIN, Event::Tell(run));
         }
         self.runs[run].recorded = Some(self.now);
-        // `Driver::kept`.
+        // `Driver::released`.
         self.with(seat, |world, life| {
             let now = life.now();
             if let Some(contest) = life.contests.get_mut(&job).filter(|_| life.number == number) {
