@@ -128,8 +128,8 @@ impl ExecSession {
         self.store_watch.listen().await?;
         let known = self.store_watch.knows().await?;
         let (wall, now) = (self.context.clock.utc(), self.context.clock.boot());
-        let store_clock = self.context.store_clock().clone();
-        let earlier = store_clock.map_or(UtcMillis(0), |store_clock| store_clock.earlier(wall, now));
+        let earlier = self.context.read_store_clock(|store_clock| store_clock.earlier(wall, now));
+        let earlier = earlier.unwrap_or(UtcMillis(0));
         let open = Open::by_exec(self.caller(), self.lease, wall);
         let open = Open { is_known_job: known, latest_of_earlier_eras: earlier, ..open };
         let reply = self.context.store.submit(&self.lock, &Request::Open(open)).await?;
@@ -214,8 +214,7 @@ impl ExecSession {
         if !self.asking.is_impatient(self.context.clock.boot()) {
             return by;
         }
-        let records = self.context.store.records(std::slice::from_ref(&self.lock)).await;
-        let record = records.ok().and_then(|records| records.into_iter().next().flatten());
+        let record = self.context.store.record_of(&self.lock).await.ok().flatten();
         let is_silent =
             record.is_some_and(|record| record.run == Some(holder.run) && record.has_lapsed(reply.now));
         if is_silent { Held::Nobody } else { by }

@@ -7,10 +7,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::events::event::Event;
 use crate::job::Reason;
-use crate::lease::{Abandon, Answer, Finish, Request};
+use crate::lease::{Answer, Finish, Request};
 use crate::run::{Ended, RunLog};
 use crate::time::UtcMillis;
 
+use super::give_back::Doubt;
 use super::holder::HeldLock;
 use super::lease_file::entry::LeaseNote;
 
@@ -39,7 +40,7 @@ impl HeldLock {
         self.handle.run_ended.cancel();
         let reason = ended.verdict.reason.unwrap_or(Reason::Late);
         self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
-        let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
+        let abandon = Doubt { run: self.run.run, era: self.era.clone(), edited: false }.abandon();
         let unnoted = self.context.lease_file.forget_run(&self.run.job, self.run.run);
         tokio::join!(unnoted, self.record(Request::Abandon(abandon)), self.context.logs.forget(log));
     }

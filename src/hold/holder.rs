@@ -199,7 +199,7 @@ impl HeldLock {
 
     fn renew(&self, now: BootInstant) -> Renewing {
         let context = Arc::clone(&self.context);
-        let expect = context.store_clock().as_ref().map(|clock| clock.store_time(now)).unwrap_or_default();
+        let expect = context.read_store_clock(|store_clock| store_clock.store_time(now)).unwrap_or_default();
         let leapt = context.leapt();
         let request = Request::Renew(Renew { lease: self.grant.lease.clone(), expect, leapt });
         let job = self.run.job.clone();

@@ -184,9 +184,8 @@ pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, Loc
         Ok(records) => records.into_iter().map(Some).collect(),
         // Each by itself: a record that cannot be read hides no other.
         Err(_) => {
-            let looks = jobs.iter().map(|job| context.store.records(std::slice::from_ref(job)));
-            let found = join_all(looks).await;
-            found.into_iter().map(|found| found.ok()?.pop()).collect()
+            let found = join_all(jobs.iter().map(|job| context.store.record_of(job))).await;
+            found.into_iter().map(Result::ok).collect()
         }
     };
     let is_lost = |record: &Option<Record>| !record.as_ref().is_some_and(Record::is_running);
@@ -221,8 +220,8 @@ pub(super) async fn obey(context: Arc<Context>, job: JobName, manual: Manual) ->
 /// Reads a job's record after `delay`, when it is this replica's turn.
 pub(super) async fn look(context: Arc<Context>, job: JobName, delay: Duration) -> Done {
     tokio::time::sleep(delay).await;
-    let records = context.store.records(std::slice::from_ref(&job)).await;
-    Done::Looked { job, record: records.map(|records| records.into_iter().next().flatten().map(Box::new)) }
+    let record = context.store.record_of(&job).await;
+    Done::Looked { job, record: record.map(|record| record.map(Box::new)) }
 }
 
 /// Reads the marks of these jobs.

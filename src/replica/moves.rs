@@ -11,7 +11,7 @@ use crate::hold::granted::Grant;
 use crate::hold::handle::LockHandle;
 use crate::hold::holder::{ReleasedLock, keep};
 use crate::job::{JobName, Tick};
-use crate::lease::{Answer, Deadline, Pace, Protection, Reply};
+use crate::lease::{Answer, Deadline, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 use crate::time::{BootInstant, UtcMillis};
@@ -142,7 +142,7 @@ impl Driver {
                 if reply.answer == Answer::Unsynced {
                     self.late_claims.add(self.context.clock.boot());
                 }
-                let is_late = deadline_of(contest, sent).is_over(self.context.clock.boot());
+                let is_late = Deadline::of_job(contest.spec(), sent).is_over(self.context.clock.boot());
                 let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)
             }
@@ -249,7 +249,7 @@ impl Driver {
             launch: Launch::new(&spec, definition.env.clone(), Arc::clone(&definition.withheld), identity),
             retries: Retries::of(&spec),
             lease,
-            deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
+            deadline: Deadline::of_job(&spec, sent),
             era: won.era,
             waited: won.waited,
             sent,
@@ -308,9 +308,4 @@ fn unclaimed(job: JobName, tick: Tick, error: &StoreError) -> Event {
         StoreError::Refused(_) => Event::ClaimRefused { job, tick, error: said },
         StoreError::NotSent(_) | StoreError::Unknown(_) => Event::TickUndecided { job, tick, error: said },
     }
-}
-
-fn deadline_of(contest: &Contest, sent: BootInstant) -> Deadline {
-    let spec = contest.spec();
-    Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent)
 }

@@ -53,19 +53,19 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     if args.supervised {
         // The process that started this one reads its log: when that process ends, this one ends, too.
         nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|errno| {
-            Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
+            Failure::failed(format!("cannot be tied to the process that started it: {errno}"))
         })?;
     }
     logging::start(logging::format_or_default(args.log_format), args.log_level);
     for warning in &session.warnings {
         warn!(file = %session.source.path.display(), help = warning.help, "{}", warning.message);
     }
-    let runtime = runtime().map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
+    let runtime = runtime().map_err(|error| Failure::failed(format!("no runtime: {error}")))?;
     if let Err(error) = raise_file_limit() {
         warn!(%error, "cannot raise the limit of open files");
     }
     let guards = Guards::of_this_program().taking_in_orphans();
-    guards.start().map_err(|error| Failure::new(Exit::Failed, format!("no guards for its runs: {error}")))?;
+    guards.start().map_err(|error| Failure::failed(format!("no guards for its runs: {error}")))?;
     let result = runtime.block_on(async {
         let stop = Stop::default();
         let (reload_requests, received) = Reloader::channel();
@@ -84,11 +84,11 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         let replica = build(args, &session, guards, (node, jobs))?;
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
-        replica.lease_file.take_over().await.map_err(|taken| Failure::new(Exit::Failed, taken.to_string()))?;
+        replica.lease_file.take_over().await.map_err(|taken| Failure::failed(taken.to_string()))?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
         let result = replica.run(stop).await;
         tasks.shutdown().await;
-        result.map(|()| Exit::Done).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+        result.map(|()| Exit::Done).map_err(|error| Failure::failed(error.to_string()))
     });
     // A disk or a name look-up may hang: the shutdown does not wait for it.
     runtime.shutdown_timeout(LAST_WAIT);
@@ -163,9 +163,7 @@ fn listen(
     reload_requests: mpsc::Sender<ReloadRequest>,
     tasks: &mut JoinSet<()>,
 ) -> Result<(), Failure> {
-    let handler = |kind| {
-        signal(kind).map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))
-    };
+    let handler = |kind| signal(kind).map_err(|error| Failure::failed(format!("no signal handler: {error}")));
     let (mut term, mut int, mut hup) = (
         handler(SignalKind::terminate())?,
         handler(SignalKind::interrupt())?,

@@ -206,6 +206,11 @@ impl Record {
         }
     }
 
+    /// Withdraws the request to stop a run. `stop_requested_by` stays as it is: it means nothing without `stop_run`.
+    pub(super) fn clear_stop(&mut self) {
+        (self.stop_run, self.stop_reason) = (None, None);
+    }
+
     /// Returns why this run shall be stopped; `None` if it shall not.
     pub(super) fn stop_reason(&self, run: RunId) -> Option<Reason> {
         (self.stop_run == Some(run)).then(|| self.stop_reason.unwrap_or(Reason::Operator))

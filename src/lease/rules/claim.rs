@@ -295,8 +295,7 @@ fn grant(mut transition: Transition<'_>, request: &GrantRequest<'_>, cause: Caus
     record.locked_until = until;
     record.lease = request.lease;
     record.owner = Some(request.caller.node.clone());
-    record.stop_run = None;
-    record.stop_reason = None;
+    record.clear_stop();
     let (fence, tries) = (record.fence, record.tries);
     transition.answer(Answer::Won { fence, tries, started })
 }

@@ -302,8 +302,7 @@ impl<'a> Transition<'a> {
         record.ended = Some(ended);
         record.verdict = Some(verdict);
         record.forgo_rerun_if_stopped();
-        record.stop_run = None;
-        record.stop_reason = None;
+        record.clear_stop();
         self.entries.push(entry);
     }
 

@@ -6,7 +6,7 @@ use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::renewal::{Duty, Hold};
 use crate::job::{JobSpec, Outcome, Reason, RunId, Verdict};
 use crate::lease::{
-    Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Lease, Pace, Protection, Renew, Reply, Request,
+    Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Lease, Protection, Renew, Reply, Request,
 };
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::Ask;
@@ -57,7 +57,7 @@ impl Keep {
         (era, sent): (Era, BootInstant),
         now: BootInstant,
     ) -> Self {
-        let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), counted_from(sent, now));
+        let deadline = Deadline::of_job(spec, counted_from(sent, now));
         Self {
             job,
             lease,
