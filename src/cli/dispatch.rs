@@ -38,9 +38,8 @@ fn hide_memory(command: &CliCommand) -> Result<(), Failure> {
     if matches!(command, CliCommand::Lock(Locking::Exec(args)) if args.job.is_none()) {
         return Ok(());
     }
-    set_dumpable(false).map_err(|errno| {
-        Failure::new(Exit::Failed, format!("cannot protect its memory from other processes: {errno}"))
-    })
+    set_dumpable(false)
+        .map_err(|errno| Failure::failed(format!("cannot protect its memory from other processes: {errno}")))
 }
 
 fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {
@@ -79,7 +78,7 @@ fn operate(command: &Operating, global: &GlobalArgs) -> Result<Exit, Failure> {
 
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))
+    runtime.map_err(|error| Failure::failed(format!("no runtime: {error}")))
 }
 
 fn print(failure: &Failure) {

@@ -70,6 +70,11 @@ impl Failure {
         Self { exit, message: message.into(), drawn: false }
     }
 
+    /// Returns a failure with exit code 1.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
     /// Returns the failure for an invalid jobs.toml, from its rendered problems.
     pub fn drawn(problems: String) -> Self {
         Self { exit: Exit::BadConfig, message: problems, drawn: true }
@@ -105,6 +110,6 @@ impl Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::new(Exit::Failed, format!("{error:#}"))
+        Self::failed(format!("{error:#}"))
     }
 }

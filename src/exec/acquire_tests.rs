@@ -117,8 +117,13 @@ fn a_store_that_is_down_is_given_two_seconds_or_as_long_as_the_guest_waits() {
 
 #[test]
 fn a_record_that_opens_is_no_answer_to_who_asks_for_the_lock() {
-    let opened =
-        Answer::Opened { since: UtcMillis(0), pausing: None, ahead: None, closed: None, returns_ahead: 0 };
+    let opened = Answer::Opened {
+        since: UtcMillis(0),
+        pausing: None,
+        ahead: None,
+        closed: None,
+        reopened_ahead_count: 0,
+    };
     let mut asking = Asking::begin(at(0));
     let refuses = StoreError::Refused("out of memory".into());
     let mut now = 0;

@@ -54,18 +54,18 @@ pub(super) struct ExecSession {
 }
 
 impl ExecSession {
-    pub(super) fn begin(guest: ExecCommand) -> Self {
+    pub(super) fn begin(command: ExecCommand) -> Self {
         let ExecCommand { node, lock, job, work, lease, kill_grace, max_wait, store, clock, guards, events } =
-            guest;
+            command;
         let asking = Asking::begin(clock.boot().plus(max_wait));
-        let wall = Arc::clone(&clock);
+        let wall_clock = Arc::clone(&clock);
         let context = Arc::new(Context {
             node,
             lease_file: LeaseFile::unwritten(store.label()),
             store,
             clock,
             guards: Arc::new(guards),
-            logs: RunLogs::unkept(Arc::new(move || wall.utc())),
+            logs: RunLogs::unkept(Arc::new(move || wall_clock.utc())),
             output: JobOutput::File,
             events,
             traffic: Traffic::default(),
@@ -73,13 +73,11 @@ impl ExecSession {
         });
         let store_watch = Arc::new(StoreWatch::new(Arc::clone(&context), lock.clone()));
         let pace = Pace::new(lease, kill_grace);
-        let (handle, tasks, tick, era, told) =
-            (LockHandle::new(kill_grace), JoinSet::new(), None, None, None);
         Self {
             context,
             store_watch,
-            handle,
-            tasks,
+            handle: LockHandle::new(kill_grace),
+            tasks: JoinSet::new(),
             asking,
             lock,
             job,
@@ -87,9 +85,9 @@ impl ExecSession {
             pace,
             lease,
             kill_grace,
-            tick,
-            era,
-            told,
+            tick: None,
+            era: None,
+            told: None,
         }
     }
 
@@ -102,12 +100,12 @@ impl ExecSession {
             next = match next {
                 Next::LearnAt(at) => {
                     self.context.clock.wait_until_boot(at).await;
-                    let asked = self.context.clock.boot();
+                    let sent = self.context.clock.boot();
                     let opened = self.learn().await;
                     let now = self.context.clock.boot();
                     match opened {
                         Ok(answer) => self.asking.answered(&answer, || Held::Nobody, now, 0.0),
-                        Err(error) => self.failed(&error, asked),
+                        Err(error) => self.failed(&error, sent),
                     }
                 }
                 Next::AskAt(at) => {
@@ -130,8 +128,8 @@ impl ExecSession {
         self.store_watch.listen().await?;
         let known = self.store_watch.knows().await?;
         let (wall, now) = (self.context.clock.utc(), self.context.clock.boot());
-        let store_clock = self.context.store_clock().clone();
-        let earlier = store_clock.map_or(UtcMillis(0), |store_clock| store_clock.earlier(wall, now));
+        let earlier = self.context.read_store_clock(|store_clock| store_clock.earlier(wall, now));
+        let earlier = earlier.unwrap_or(UtcMillis(0));
         let open = Open::by_exec(self.caller(), self.lease, wall);
         let open = Open { is_known_job: known, latest_of_earlier_eras: earlier, ..open };
         let reply = self.context.store.submit(&self.lock, &Request::Open(open)).await?;
@@ -166,7 +164,7 @@ impl ExecSession {
             Err(error) => return Err(self.failed(&error, sent)),
         };
         self.context.hear(&reply);
-        let held = self.whose(&reply).await;
+        let held = self.holder_of(&reply).await;
         let next = self.asking.answered(&reply.answer, || held, self.context.clock.boot(), chance());
         let Next::Start { fence, tries, started } = next else {
             if let Next::AskAt(_) = next {
@@ -183,7 +181,7 @@ impl ExecSession {
             cause: Cause::Manual,
             tries,
             started,
-            schedule_hash: self.sched(),
+            schedule_hash: self.schedule_hash(),
             mark: reply.mark.unwrap_or_default(),
             prev: None,
         };
@@ -202,12 +200,12 @@ impl ExecSession {
         let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
         let identity = Identity::of(&self.lock, &lease, local);
         let launch = self.work.launch(identity, self.kill_grace, self.pace.loss_grace());
-        let (retries, due) = (Retries::default(), StartGate::default());
-        Grant { launch, retries, lease, deadline, sent, due, era, waited: false }
+        let (retries, start_gate) = (Retries::default(), StartGate::default());
+        Grant { launch, retries, lease, deadline, sent, start_gate, era, waited: false }
     }
 
     /// Returns the holder of a lock that is held. Reads the record only where that decides whether to wait for the lock.
-    async fn whose(&self, reply: &Reply) -> Held {
+    async fn holder_of(&self, reply: &Reply) -> Held {
         let Answer::Held { by: Some(holder), .. } = &reply.answer else {
             let is_kept = reply.rerun.as_ref().is_some_and(|rerun| !rerun.goes_on);
             return if is_kept { Held::ForRerun } else { Held::Nobody };
@@ -216,8 +214,7 @@ impl ExecSession {
         if !self.asking.is_impatient(self.context.clock.boot()) {
             return by;
         }
-        let records = self.context.store.records(std::slice::from_ref(&self.lock)).await;
-        let record = records.ok().and_then(|records| records.into_iter().next().flatten());
+        let record = self.context.store.record_of(&self.lock).await.ok().flatten();
         let is_silent =
             record.is_some_and(|record| record.run == Some(holder.run) && record.has_lapsed(reply.now));
         if is_silent { Held::Nobody } else { by }
@@ -226,14 +223,14 @@ impl ExecSession {
     /// Runs the command. Returns when nothing of it is left and its end is recorded, as far as possible.
     pub(super) async fn run(mut self, grant: Grant, stop: &Stop) -> Ended {
         self.store_watch.hold(grant.lease.run);
-        let keeping = keep(Arc::clone(&self.context), grant, self.handle.clone());
+        let holding = keep(Arc::clone(&self.context), grant, self.handle.clone());
         let steering = steer(&self.handle, stop, (self.kill_grace, self.lease));
-        let kept = tokio::select! {
-            kept = keeping => kept,
+        let released = tokio::select! {
+            released = holding => released,
             () = steering => unreachable!("it ends only with the run"),
         };
         self.tasks.shutdown().await;
-        kept.ended
+        released.ended
     }
 
     /// Gives back what may have been granted without the grant being received.
@@ -252,9 +249,9 @@ impl ExecSession {
     }
 
     /// Returns the era in which this run was first requested.
-    fn first_era(&mut self, run: RunId, now: &Era) -> Era {
+    fn first_era(&mut self, run: RunId, current: &Era) -> Era {
         if self.era.as_ref().is_none_or(|(of, _)| *of != run) {
-            self.era = Some((run, now.clone()));
+            self.era = Some((run, current.clone()));
         }
         self.era.as_ref().map(|(_, era)| era.clone()).unwrap_or_default()
     }
@@ -262,10 +259,10 @@ impl ExecSession {
     fn caller(&self) -> Caller {
         let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
         let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
-        self.context.caller(known).expect("the store is listened to before anything is asked of it")
+        self.context.caller(known).expect("the store's clock was read before anything is requested")
     }
 
-    fn sched(&self) -> ScheduleHash {
+    fn schedule_hash(&self) -> ScheduleHash {
         self.job.as_ref().map(|job| ScheduleHash::of(&job.schedule)).unwrap_or_default()
     }
 
@@ -278,11 +275,11 @@ impl ExecSession {
         }
     }
 
-    /// Takes in that the store did not answer a request sent at `asked`.
-    fn failed(&mut self, error: &StoreError, asked: BootInstant) -> Next {
+    /// Takes in that the store did not answer a request sent at `sent`.
+    fn failed(&mut self, error: &StoreError, sent: BootInstant) -> Next {
         self.told = None;
         let (job, tick) = (self.lock.clone(), self.tick.unwrap_or(Tick(UtcMillis(0))));
         self.context.events.tell(Event::TickUndecided { job, tick, error: error.to_string() });
-        self.asking.failed(error, asked, self.context.clock.boot())
+        self.asking.failed(error, sent, self.context.clock.boot())
     }
 }

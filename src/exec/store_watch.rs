@@ -56,8 +56,7 @@ impl StoreWatch {
     /// for a record that is new to it the next claimant waits only two seconds.
     async fn is_forgotten(&self) -> Result<bool, StoreError> {
         let Some(run) = self.run.get() else { return Ok(false) };
-        let records = self.context.store.records(std::slice::from_ref(&self.lock)).await?;
-        let record = records.into_iter().next().flatten();
+        let record = self.context.store.record_of(&self.lock).await?;
         let is_forgotten = record.is_none_or(|record| record.run != Some(*run));
         if is_forgotten {
             self.enroll().await?;

@@ -39,12 +39,13 @@ pub(crate) struct Context {
 pub(crate) struct Traffic {
     pub(crate) start_priority: StartPriority,
     pub(crate) finish_window: FinishWindow,
-    pub(crate) stages: StartLatency,
+    pub(crate) start_latency: StartLatency,
 }
 
 impl Context {
-    /// Returns the time by which ticks are due: the wall clock's, or the store's where the wall clock is ahead of it.
-    /// So a tick starts only when neither clock finds it early, and a replica whose clock is ahead still takes part.
+    /// Returns the time by which ticks are due: the wall clock's, or the store's if the wall clock is ahead of it by
+    /// more than [`AHEAD_TOLERANCE`]. So no clock starts a tick earlier than that, and a replica whose clock is ahead
+    /// still takes part.
     pub(crate) fn now(&self) -> UtcMillis {
         due_by(self.clock.utc(), self.store_time())
     }
@@ -52,10 +53,8 @@ impl Context {
     /// Returns what the store's clock should show; the wall clock's time until the store has answered for the first
     /// time.
     pub(crate) fn store_time(&self) -> UtcMillis {
-        let store_clock = self.store_clock();
-        store_clock
-            .as_ref()
-            .map_or_else(|| self.clock.utc(), |store_clock| store_clock.store_time(self.clock.boot()))
+        let shown = self.read_store_clock(|store_clock| store_clock.store_time(self.clock.boot()));
+        shown.unwrap_or_else(|| self.clock.utc())
     }
 
     /// Locks the store's clock as this replica knows it; `None` until the store has answered for the first time.
@@ -63,48 +62,63 @@ impl Context {
         self.store_clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns what `read` finds in the store's clock as this replica knows it; `None` until the store has answered for the
+    /// first time.
+    pub(crate) fn read_store_clock<T>(&self, read: impl FnOnce(&StoreClock) -> T) -> Option<T> {
+        self.store_clock().as_ref().map(read)
+    }
+
+    /// Updates the store's clock as this replica knows it. Does nothing until the store has answered for the first time.
+    fn update_store_clock(&self, update: impl FnOnce(&mut StoreClock)) {
+        if let Some(store_clock) = self.store_clock().as_mut() {
+            update(store_clock);
+        }
+    }
+
     /// Returns the store time from which the store's clock leapt ahead, as far as this replica has seen.
     pub(crate) fn leapt(&self) -> Option<UtcMillis> {
-        self.store_clock().as_ref().and_then(StoreClock::leapt)
+        self.read_store_clock(StoreClock::leapt).flatten()
     }
 
     /// Records the store time of a reply that decided something in the era that this replica knows, and the fencing
     /// token of a grant. `new_era` and `unsynced` do not count: they may come from another era.
     pub(crate) fn hear(&self, reply: &Reply) {
-        let is_of_this_life = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);
-        if let Some(store_clock) = self.store_clock().as_mut().filter(|_| is_of_this_life) {
+        let is_of_this_era = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);
+        if !is_of_this_era {
+            return;
+        }
+        self.update_store_clock(|store_clock| {
             store_clock.hear(reply.now);
             if let Answer::Won { fence, .. } = reply.answer {
                 store_clock.record_fence(fence);
             }
-        }
+        });
     }
 
     /// Records a store time that this replica has computed itself, as `hear` does with that of a reply.
     pub(crate) fn record_store_time(&self, store_now: UtcMillis) {
-        self.store_clock().iter_mut().for_each(|store_clock| store_clock.hear(store_now));
+        self.update_store_clock(|store_clock| store_clock.hear(store_now));
     }
 
     /// Records that this fencing token was given out. Does nothing until the store has answered for the first time.
     pub(crate) fn record_fence(&self, fence: Fence) {
-        self.store_clock().iter_mut().for_each(|store_clock| store_clock.record_fence(fence));
+        self.update_store_clock(|store_clock| store_clock.record_fence(fence));
     }
 
     /// Whether the store is in this era, as far as the replica knows.
     pub(crate) fn is_in(&self, era: &Era) -> bool {
-        self.store_clock().as_ref().is_some_and(|store_clock| store_clock.era() == era)
+        self.read_store_clock(|store_clock| store_clock.era() == era).unwrap_or_default()
     }
 
     /// Returns what the replica sends about itself in a request on a job; `None` until the store has answered for the
     /// first time.
     pub(crate) fn caller(&self, known: Known) -> Option<Caller> {
-        let store_clock = self.store_clock();
-        store_clock.as_ref().map(|store_clock| store_clock.caller(&self.node, self.clock.boot(), known))
+        self.read_store_clock(|store_clock| store_clock.caller(&self.node, self.clock.boot(), known))
     }
 
     /// Returns the store's current era; the empty one until the store has answered for the first time.
     pub(crate) fn era(&self) -> Era {
-        self.store_clock().as_ref().map(|store_clock| store_clock.era().clone()).unwrap_or_default()
+        self.read_store_clock(|store_clock| store_clock.era().clone()).unwrap_or_default()
     }
 }
 

@@ -7,16 +7,17 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::events::event::Event;
 use crate::job::Reason;
-use crate::lease::{Abandon, Answer, Finish, Request};
+use crate::lease::{Answer, Finish, Request};
 use crate::run::{Ended, RunLog};
 use crate::time::UtcMillis;
 
+use super::give_back::Doubt;
 use super::holder::HeldLock;
 use super::lease_file::entry::LeaseNote;
 
-/// If the end of a run cannot be recorded, it is tried again after pauses that double from the first of these to the
-/// second.
-const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+/// If the end of a run cannot be recorded, it is tried again after intervals that double from the first of these to
+/// the second.
+const FINISH_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl HeldLock {
     /// Records how a run ended with its last attempt.
@@ -24,13 +25,13 @@ impl HeldLock {
         let at = self.context.store_time().minus(ended.ago);
         self.tell_end(attempt, ended, at);
         let finish = self.note_end(attempt, ended, at).await;
-        // The store before the run's log: until the store has it, the lock is held, and other replicas wait for it.
         self.context.traffic.start_priority.wait_for_starts().await;
         self.handle.run_ended.cancel();
         let recorded = async {
-            self.rest_until(Instant::now() + self.member.wait(self.context.store_time())).await;
+            self.rest_until(Instant::now() + self.finish_turn.wait(self.context.store_time())).await;
             self.record(Request::Finish(finish)).await;
         };
+        // At the same time: until the store has the end, the lock is held, and other replicas may wait for it.
         tokio::join!(recorded, self.context.logs.finish(log, attempt, ended));
     }
 
@@ -39,7 +40,7 @@ impl HeldLock {
         self.handle.run_ended.cancel();
         let reason = ended.verdict.reason.unwrap_or(Reason::Late);
         self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
-        let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
+        let abandon = Doubt { run: self.run.run, era: self.era.clone(), edited: false }.abandon();
         let unnoted = self.context.lease_file.forget_run(&self.run.job, self.run.run);
         tokio::join!(unnoted, self.record(Request::Abandon(abandon)), self.context.logs.forget(log));
     }
@@ -77,7 +78,7 @@ impl HeldLock {
 
     /// Sends the request until the store has answered it. Once the replica gives up, tries one last time.
     async fn record(&self, request: Request) {
-        let mut pause = FINISH_PAUSES.0;
+        let mut backoff = FINISH_BACKOFF.0;
         loop {
             let last_try = self.handle.give_up.is_cancelled();
             let error =
@@ -90,11 +91,11 @@ impl HeldLock {
             if last_try {
                 return;
             }
-            if pause == FINISH_PAUSES.0 {
+            if backoff == FINISH_BACKOFF.0 {
                 self.tell(Event::FinishDelayed { run: self.run.clone(), error });
             }
-            self.rest_until(Instant::now() + pause).await;
-            pause = (pause * 2).min(FINISH_PAUSES.1);
+            self.rest_until(Instant::now() + backoff).await;
+            backoff = (backoff * 2).min(FINISH_BACKOFF.1);
         }
     }
 

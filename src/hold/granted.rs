@@ -19,7 +19,7 @@ pub(crate) struct Grant {
     /// When the claim was sent.
     pub(crate) sent: BootInstant,
     /// What the first attempt waits for, if the lock was granted before the tick's instant.
-    pub(crate) due: StartGate,
+    pub(crate) start_gate: StartGate,
     /// The era in which the lock was granted.
     pub(crate) era: Era,
     /// Whether the claim waited for the end of another run.

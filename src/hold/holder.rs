@@ -27,7 +27,7 @@ use super::renewal::{Duty, Hold};
 /// How long the loop sleeps at [`Duty::Rest`]; the run's end and a renewal's answer wake it.
 const REST: Duration = Duration::from_secs(3_600);
 
-/// A run that is over, with its end recorded.
+/// A lock whose run is over. The end of the run is recorded, unless the replica gave up.
 #[derive(Debug)]
 pub(crate) struct ReleasedLock {
     pub(crate) job: JobName,
@@ -40,10 +40,11 @@ pub(crate) struct ReleasedLock {
     pub(crate) ended: Ended,
 }
 
-/// Runs the command under the lock. Returns when nothing of the run is left and its end is recorded.
+/// Runs the command under the lock. Returns when nothing of the run is left and its end is recorded, as far as
+/// possible.
 pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle) -> ReleasedLock {
-    let keeper = HeldLock {
-        member: context.traffic.finish_window.join(),
+    let held = HeldLock {
+        finish_turn: context.traffic.finish_window.join(),
         run: grant.reference(),
         hold: Hold::granted(grant.deadline, grant.sent),
         failing: false,
@@ -53,12 +54,12 @@ pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle
         grant,
         handle,
     };
-    keeper.keep().await
+    held.keep().await
 }
 
 pub(crate) struct HeldLock {
     pub(crate) context: Arc<Context>,
-    pub(crate) member: FinishTurn,
+    pub(crate) finish_turn: FinishTurn,
     pub(crate) grant: Grant,
     pub(crate) run: Run,
     hold: Hold,
@@ -97,7 +98,7 @@ impl HeldLock {
         // A run that waited for another run does not show how quickly this replica starts what is due.
         if self.run.cause == Cause::Schedule && !self.grant.waited {
             let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
-            self.context.traffic.stages.count(&start);
+            self.context.traffic.start_latency.count(&start);
         }
         // A manual run decides no tick, so it gives none back. A rerun gives back only itself.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
@@ -111,9 +112,10 @@ impl HeldLock {
         ReleasedLock { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
     }
 
-    /// Returns the whole run: the wait for its instant, all attempts, its log, and its note in the lease file.
+    /// Returns a future for the whole run: the wait for its instant, all attempts, its log, and its note in the lease
+    /// file.
     fn whole_run(&mut self) -> impl Future<Output = RunEnd> + use<> {
-        let due = std::mem::take(&mut self.grant.due);
+        let start_gate = std::mem::take(&mut self.grant.start_gate);
         let (context, grant, handle, run) =
             (Arc::clone(&self.context), &self.grant, self.handle.clone(), self.run.clone());
         let (sent, launch) = (grant.sent, grant.launch.clone());
@@ -131,15 +133,15 @@ impl HeldLock {
         };
         async move {
             let noted = async {
-                due.clone().come().await;
+                start_gate.clone().wait().await;
                 context.traffic.start_priority.wait_for_starts().await;
                 context.lease_file.write(&identity.job).await;
             };
             // Beginning the log takes as long as the disk needs; the lock is renewed meanwhile. After a crash right
-            // after the start of the command, the next process finds the log's sign, and also the note if other
-            // starts left time to write it.
+            // after the start of the command, the next process finds the sign of the log, and the note if it was
+            // written by then.
             let running = async {
-                let begun = due.clone().begin(&context, (run, &handle), sent);
+                let begun = start_gate.clone().begin(&context, (run, &handle), sent);
                 let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));
                 let (attempt, ended) = attempts.make(&log, &born).await;
                 RunEnd { instant, log, attempt, ended }
@@ -197,7 +199,7 @@ impl HeldLock {
 
     fn renew(&self, now: BootInstant) -> Renewing {
         let context = Arc::clone(&self.context);
-        let expect = context.store_clock().as_ref().map(|clock| clock.store_time(now)).unwrap_or_default();
+        let expect = context.read_store_clock(|store_clock| store_clock.store_time(now)).unwrap_or_default();
         let leapt = context.leapt();
         let request = Request::Renew(Renew { lease: self.grant.lease.clone(), expect, leapt });
         let job = self.run.job.clone();

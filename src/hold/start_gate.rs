@@ -34,15 +34,15 @@ struct Awaited {
 
 impl StartGate {
     /// Waits for the instant.
-    pub(crate) async fn come(self) {
+    pub(crate) async fn wait(self) {
         if let Some(awaited) = self.0 {
             awaited.wait.await;
         }
     }
 
-    /// Waits for the instant, and logs that the run begins, by a claim sent at `sent`. If the run must not begin,
-    /// sends a stop order instead: the tick is then given back. Returns the tick's instant by the boot clock, and a
-    /// token that the caller cancels once the command has begun.
+    /// Waits for the instant, and logs that the run begins; `sent` is when its claim was sent. If the run must not
+    /// begin, gives it a stop order instead, and the tick is given back. Returns the tick's instant by the boot
+    /// clock, and a token that the caller cancels once the command has begun or will not begin.
     pub(crate) async fn begin(
         self,
         context: &Context,
@@ -98,7 +98,7 @@ impl StartGates {
         self.0.retain(|(_, wait)| wait.upgrade().is_some());
         let under_way = self.0.iter().find(|(other, _)| *other == instant);
         let wait = under_way.and_then(|(_, wait)| wait.upgrade()).unwrap_or_else(|| {
-            let wait = come(Arc::clone(context), instant).boxed().shared();
+            let wait = wait_for_instant(Arc::clone(context), instant).boxed().shared();
             self.0.extend(wait.downgrade().map(|weak| (instant, weak)));
             wait
         });
@@ -113,7 +113,7 @@ pub(crate) fn has_overslept(instant: UtcMillis, now: UtcMillis, start_deadline: 
 
 /// Waits until the instant has come by the clock that decides when ticks are due. If that clock was set back, waits
 /// no longer than the store grants ahead of an instant.
-async fn come(context: Arc<Context>, instant: UtcMillis) {
+async fn wait_for_instant(context: Arc<Context>, instant: UtcMillis) {
     let clock = &context.clock;
     let limit = clock.boot().plus(EARLY_TOLERANCE);
     while context.now() < instant && clock.boot() < limit {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::job::JobSpec;
 use crate::time::BootInstant;
 
 /// A holder renews every sixth of the lease. With a lease of 30 s, four renewals may fail before the run must stop; with
@@ -58,6 +59,11 @@ impl Deadline {
     /// Returns the deadline after a request that was sent at `sent` and granted.
     pub fn granted(pace: Pace, sent: BootInstant) -> Self {
         Self { pace, at: Self::reach(pace, sent) }
+    }
+
+    /// Returns the deadline of a run of this job after a request that was sent at `sent` and granted.
+    pub(crate) fn of_job(spec: &JobSpec, sent: BootInstant) -> Self {
+        Self::granted(Pace::new(spec.lease, spec.kill_grace), sent)
     }
 
     fn reach(pace: Pace, sent: BootInstant) -> BootInstant {

@@ -61,7 +61,7 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
             pausing: None,
             ahead: None,
             closed: None,
-            returns_ahead: 0,
+            reopened_ahead_count: 0,
         });
     }
     let wait =
@@ -87,7 +87,7 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
         transition.merge_ahead(ahead, &open.caller);
     }
     transition.reopen();
-    let (now, front) = (transition.server.now, transition.front);
+    let (now, front) = (transition.server.now, transition.latest_correct_time);
     let record = transition.record_mut();
     record.merge_since(open.caller.known_mark, &open.schedule_hash, Some(open.schedule_since));
     let former = record.schedule_since;
@@ -98,8 +98,8 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
         record.merge_pausing(pausing);
     }
     record.reopened_ahead_count = record.reopened_ahead_count.max(open.reopened_ahead_count);
-    let (since, pausing, returns_ahead) =
+    let (since, pausing, reopened_ahead_count) =
         (record.schedule_since, record.pausing(), record.reopened_ahead_count);
     let (ahead, closed) = (record.ahead(front), record.closed_ahead(front));
-    transition.answer(Answer::Opened { since, pausing, ahead, closed, returns_ahead })
+    transition.answer(Answer::Opened { since, pausing, ahead, closed, reopened_ahead_count })
 }

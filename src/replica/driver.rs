@@ -54,16 +54,16 @@ pub(super) struct Driver {
     pub(super) inspection: Inspection,
     pub(super) unschedulable: Unschedulable,
     pub(super) capacity: Capacity,
-    /// When to check which job again, in any order. Checking too often is harmless.
+    /// When to check which job again, earliest first. Checking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
     pub(super) window: Window<JobName>,
-    pub(super) unsynced: LateClaims,
+    pub(super) late_claims: LateClaims,
     /// Claims to send at the end of this turn of the loop.
     pub(super) claims: Vec<(JobName, Claim)>,
     /// Jobs whose marks are to be read at the end of this turn of the loop.
     pub(super) looks: Vec<JobName>,
-    /// Requests under way to open records, with the begin of the schedule that each contains. `None` for finishes,
+    /// Requests under way to open records, with the start of the schedule that each contains. `None` for finishes,
     /// and for openings whose answer does not count any more.
     pub(super) opening: HashMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
@@ -127,7 +127,7 @@ impl Driver {
             alarms: BinaryHeap::new(),
             errands: JoinSet::new(),
             window: Window::of(CLAIMS_UNDER_WAY),
-            unsynced: LateClaims::default(),
+            late_claims: LateClaims::default(),
             claims: Vec::new(),
             looks: Vec::new(),
             opening: HashMap::new(),
@@ -159,13 +159,13 @@ impl Driver {
         self.expect(take_coming(&self.next_ticks, self.context.now()));
         let context = Arc::clone(&self.context);
         let now = Arc::new(move || context.now());
-        let clockwork = Ticker::start(Arc::clone(&self.next_ticks), now, announce).await?;
+        let ticker = Ticker::start(Arc::clone(&self.next_ticks), now, announce).await?;
         let (exchanges, exchanged) = mpsc::channel(1);
         let heartbeat = Heartbeat {
             store: Arc::clone(&self.context.store),
             clock: Arc::clone(&self.context.clock),
             beat: self.beat.subscribe(),
-            now: Arc::clone(&self.resync),
+            beat_now: Arc::clone(&self.resync),
             exchanges,
         };
         let over = CancellationToken::new();
@@ -176,10 +176,11 @@ impl Driver {
         self.errands.spawn(errand::recall(Arc::clone(&self.context)));
         self.loop_until_stopped(stop, announced, exchanged).await;
         self.past.orphan_ends.shutdown().await;
-        clockwork.stop().await;
+        ticker.stop().await;
         over.cancel();
         while tasks.join_next().await.is_some() {}
-        // A last heartbeat, so that no replica waits for this one; without it, they notice its silence.
+        // A last heartbeat, so that no replica waits for this one. If it fails, the others notice that this replica
+        // is silent.
         let last = self.beat.borrow().clone();
         let _ = self.context.store.pulse(Some(&last)).await;
         self.context.logs.flush().await;
@@ -201,9 +202,9 @@ impl Driver {
         let mut alarm = clock.wait_until(armed);
         let mut drain_deadline = DrainDeadline::new();
         let mut at_once = false;
-        let mut alive = self.alive.as_ref().map(|alive| tokio::time::interval(alive.every));
-        if let Some(alive) = &mut alive {
-            alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut watchdog = self.alive.as_ref().map(|alive| tokio::time::interval(alive.every));
+        if let Some(watchdog) = &mut watchdog {
+            watchdog.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
         while !(self.draining && self.holders.is_empty() && self.errands.is_empty()) {
             let next = self.next_alarm();
@@ -220,12 +221,12 @@ impl Driver {
                 }
                 Some(coming) = announced.recv() => self.expect(coming),
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
-                Some(kept) = self.holders.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
-                Some(orphan_ended) = self.past.orphan_ends.join_next() => self.orphan_ended(orphan_ended.expect("burials neither panic nor are aborted yet")),
+                Some(lock) = self.holders.join_next() => self.released(&lock.expect("holders neither panic nor are aborted")),
+                Some(orphan_ended) = self.past.orphan_ends.join_next() => self.orphan_ended(orphan_ended.expect("checks of orphans neither panic nor are aborted yet")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
                 Some(hint) = hints.recv() => self.take_hint(&hint),
-                Some(reload) = another(&mut self.reloads) => self.reload(reload),
-                () = tick(&mut alive) => self.alive.iter().for_each(|alive| (alive.tell)()),
+                Some(reload) = next_reload(&mut self.reloads) => self.reload(reload),
+                () = next_watchdog(&mut watchdog) => self.alive.iter().for_each(|alive| (alive.tell)()),
                 () = stop.drain.cancelled(), if !self.draining => {
                     self.start_to_drain();
                     drain_deadline.drain(self.drain);
@@ -280,17 +281,18 @@ impl Driver {
 }
 
 /// Returns the next loaded file; never returns if there is no channel.
-async fn another(reloads: &mut Option<mpsc::Receiver<Reload>>) -> Option<Reload> {
+async fn next_reload(reloads: &mut Option<mpsc::Receiver<Reload>>) -> Option<Reload> {
     match reloads {
         Some(reloads) => reloads.recv().await,
         None => std::future::pending().await,
     }
 }
 
-async fn tick(interval: &mut Option<tokio::time::Interval>) {
-    match interval {
-        Some(interval) => {
-            interval.tick().await;
+/// Waits until the watchdog is to be notified again; never returns if there is none.
+async fn next_watchdog(watchdog: &mut Option<tokio::time::Interval>) {
+    match watchdog {
+        Some(watchdog) => {
+            watchdog.tick().await;
         }
         None => std::future::pending().await,
     }

@@ -31,8 +31,7 @@ const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 /// An errand's result.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// Of claims that were sent at the same time: the results that are there, and the claims that still wait for
-    /// theirs.
+    /// Claims that were sent together: the answers that have come, and the claims that still wait for theirs.
     Claimed { sent: BootInstant, answered: Vec<(JobName, Replied)>, others: Claims },
     /// What an earlier process left behind.
     Recalled(Vec<Orphan>),
@@ -65,8 +64,8 @@ pub(super) enum Done {
 /// Claims that wait for their answers.
 pub(super) type Claims = FuturesUnordered<BoxFuture<'static, (JobName, Replied)>>;
 
-/// How many records one exchange opens, and how many exchanges are under way at the same time: over a slow line, each
-/// round trip opens so many.
+/// How many records one call opens, and how many calls are under way: each round trip of a slow connection opens 256
+/// records.
 const OPENED_TOGETHER: usize = 32;
 const OPENING_AT_A_TIME: usize = 8;
 
@@ -94,8 +93,8 @@ pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Do
 }
 
 /// Gives back what an unanswered claim may have been granted, and sends a new claim.
-pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Claim, of: Doubt) -> Done {
-    give_back(&context, &job, of).await;
+pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Claim, doubt: Doubt) -> Done {
+    give_back(&context, &job, doubt).await;
     self::claim(context, vec![(job, claim)]).await
 }
 
@@ -112,14 +111,14 @@ pub(super) async fn announce(context: Arc<Context>, job: JobName) -> Done {
     Done::Announced
 }
 
-/// Reads what an earlier process left behind. If the disk does not answer, it is not waited for: the runs noted there
-/// then cost a lease.
+/// Reads what an earlier process left behind. If the disk does not answer in time, the jobs noted there stay locked
+/// until their leases end.
 pub(super) async fn recall(context: Arc<Context>) -> Done {
     let reading = async {
         let notes = context.lease_file.read().await;
-        let at = Arc::clone(&context);
-        let signs = tokio::task::spawn_blocking(move || at.logs.marked(&at.node)).await;
-        orphans(&notes, signs.expect("reading signs neither panics nor is it aborted"))
+        let task_context = Arc::clone(&context);
+        let signs = tokio::task::spawn_blocking(move || task_context.logs.marked(&task_context.node)).await;
+        orphans(&notes, signs.expect("reading signs neither panics nor is aborted"))
     };
     let read = tokio::time::timeout(RECALL_LIMIT, reading).await;
     Done::Recalled(read.unwrap_or_else(|_| {
@@ -134,8 +133,8 @@ pub(super) async fn forget(context: Arc<Context>, job: JobName) -> Done {
     Done::Forgotten
 }
 
-/// Opens records, and then sends finishes, many at a time. Before that, reads which of the jobs the cluster knows; it
-/// enrols the others only afterwards, so that replicas that start together all find them new.
+/// Reads which of the jobs the cluster knows, opens the records, sends finishes, and then enrols the jobs that have
+/// records. In this order, replicas that start together all find a new job new.
 pub(super) async fn open(
     context: Arc<Context>,
     mut opens: Vec<(JobName, Open)>,
@@ -157,16 +156,16 @@ pub(super) async fn open(
     let mut replies = replies.into_iter();
     let opened: Vec<_> = jobs.into_iter().zip(&mut replies).collect();
     let told = runs.into_iter().zip(replies).collect();
-    // A job that is not enabled has no record if it never had one.
+    // No record is created for a job that is not enabled.
     let has_record = |reply: &Replied| reply.as_ref().is_ok_and(|reply| reply.mark.is_some());
     let made: Vec<JobName> =
         opened.iter().filter(|(_, reply)| has_record(reply)).map(|(job, _)| job.clone()).collect();
-    // If this fails, the cluster takes the jobs for new once more, which costs it nothing but the next opening.
+    // If this fails, the cluster takes the jobs for new until their next opening.
     let _ = context.store.enroll(&made).await;
     Done::Opened { opened, told }
 }
 
-/// Sends requests on as many jobs, in any order. Returns the answers in the order of the requests.
+/// Sends requests, each about another job, in any order. Returns the answers in the order of the requests.
 async fn submit_many(context: &Context, requests: Vec<(JobName, Request)>) -> Vec<Replied> {
     let together = requests.chunks(OPENED_TOGETHER);
     let calls: Vec<BoxFuture<'_, Vec<Replied>>> =
@@ -177,14 +176,13 @@ async fn submit_many(context: &Context, requests: Vec<(JobName, Request)>) -> Ve
 /// Renews at once the locks whose records are missing, or do not show this replica's run as running.
 pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, RunId, LockHandle)>) -> Done {
     let jobs: Vec<JobName> = held.iter().map(|(job, ..)| job.clone()).collect();
-    // Nothing is known of a record that cannot be read.
+    // The outer `None`: the record cannot be read.
     let found: Vec<Option<Option<Record>>> = match context.store.records(&jobs).await {
         Ok(records) => records.into_iter().map(Some).collect(),
         // Each by itself: a record that cannot be read hides no other.
         Err(_) => {
-            let looks = jobs.iter().map(|job| context.store.records(std::slice::from_ref(job)));
-            let found = join_all(looks).await;
-            found.into_iter().map(|found| found.ok()?.pop()).collect()
+            let found = join_all(jobs.iter().map(|job| context.store.record_of(job))).await;
+            found.into_iter().map(Result::ok).collect()
         }
     };
     for ((_, run, handle), found) in held.iter().zip(found) {
@@ -219,11 +217,11 @@ pub(super) async fn obey(context: Arc<Context>, job: JobName, manual: Manual) ->
     Done::Obeyed { job, run, sent, result }
 }
 
-/// Reads a job's record once it is this replica's turn.
-pub(super) async fn look(context: Arc<Context>, job: JobName, turn: Duration) -> Done {
-    tokio::time::sleep(turn).await;
-    let records = context.store.records(std::slice::from_ref(&job)).await;
-    Done::Looked { job, record: records.map(|records| records.into_iter().next().flatten().map(Box::new)) }
+/// Reads a job's record after `delay`, when it is this replica's turn.
+pub(super) async fn look(context: Arc<Context>, job: JobName, delay: Duration) -> Done {
+    tokio::time::sleep(delay).await;
+    let record = context.store.record_of(&job).await;
+    Done::Looked { job, record: record.map(|record| record.map(Box::new)) }
 }
 
 /// Reads the marks of these jobs.

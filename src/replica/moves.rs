@@ -11,7 +11,7 @@ use crate::hold::granted::Grant;
 use crate::hold::handle::LockHandle;
 use crate::hold::holder::{ReleasedLock, keep};
 use crate::job::{JobName, Tick};
-use crate::lease::{Answer, Deadline, Pace, Protection, Reply};
+use crate::lease::{Answer, Deadline, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 use crate::time::{BootInstant, UtcMillis};
@@ -80,7 +80,7 @@ impl Driver {
         }
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let caller =
-            self.context.caller(contest.known()).expect("no record is open before the store was heard");
+            self.context.caller(contest.known()).expect("no record is open before the store has answered");
         let claim = contest.proposal().claim(bid, caller, self.context.now(), self.context.clock.utc());
         contest.claims(&claim);
         self.window.begin();
@@ -139,9 +139,9 @@ impl Driver {
         let (finding, action) = match result {
             Ok(reply) => {
                 if reply.answer == Answer::Unsynced {
-                    self.unsynced.add(self.context.clock.boot());
+                    self.late_claims.add(self.context.clock.boot());
                 }
-                let is_late = deadline_of(contest, sent).is_over(self.context.clock.boot());
+                let is_late = Deadline::of_job(contest.spec(), sent).is_over(self.context.clock.boot());
                 let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)
             }
@@ -209,10 +209,10 @@ impl Driver {
         let spec = self.contests[&job].spec();
         // A run of this replica proves that it is alive by renewing; then the tick can be decided.
         let own = finding.awaits_proof(spec, tick).and_then(|holder| self.handles.get(&holder.run));
-        let may = |handle: &LockHandle| {
+        let may_prove = |handle: &LockHandle| {
             !handle.run_ended.is_cancelled() && handle.may_prove(self.context.clock.boot())
         };
-        if let Some((_, handle)) = own.filter(|(_, handle)| !self.draining && may(handle)) {
+        if let Some((_, handle)) = own.filter(|(_, handle)| !self.draining && may_prove(handle)) {
             self.errands.spawn(errand::prove(job.clone(), handle.clone()));
         }
         // If the holder is a run of this replica, it learns at once that it is replaced, without waiting for its
@@ -237,22 +237,27 @@ impl Driver {
     /// Starts the run that was granted.
     pub(super) fn start(&mut self, job: &JobName, won: Won, sent: BootInstant) {
         self.capacity.take(job);
-        let job = self.jobs.get(job).expect("only a job of the file is contested");
-        let spec = Arc::clone(&job.spec);
+        let definition = self.jobs.get(job).expect("only a job of the file is contested");
+        let spec = Arc::clone(&definition.spec);
         let lease = won.lease(&spec, &self.context.node);
         let identity = Identity {
             attempt: first_attempt(&spec, lease.tries),
             ..Identity::of(&spec.name, &lease, spec.schedule.local_text(won.tick))
         };
         let grant = Grant {
-            launch: Launch::new(&spec, job.env.clone(), Arc::clone(&job.withheld), identity),
+            launch: Launch::new(&spec, definition.env.clone(), Arc::clone(&definition.withheld), identity),
             retries: Retries::of(&spec),
             lease,
-            deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
+            deadline: Deadline::of_job(&spec, sent),
             era: won.era,
             waited: won.waited,
             sent,
-            due: self.start_gates.of(won.cause, won.tick, spec.start_deadline_of(won.tick), &self.context),
+            start_gate: self.start_gates.of(
+                won.cause,
+                won.tick,
+                spec.start_deadline_of(won.tick),
+                &self.context,
+            ),
         };
         let handle = LockHandle::new(spec.kill_grace);
         if self.draining {
@@ -266,23 +271,23 @@ impl Driver {
     }
 
     /// Takes in that a run is over and recorded.
-    pub(super) fn kept(&mut self, kept: &ReleasedLock) {
-        self.handles.remove(&kept.run);
-        self.update_beat(|beat| beat.running.retain(|one| one.run != kept.run));
+    pub(super) fn released(&mut self, lock: &ReleasedLock) {
+        self.handles.remove(&lock.run);
+        self.update_beat(|beat| beat.running.retain(|one| one.run != lock.run));
         self.prune();
-        if kept.cut_short.is_some() && self.reruns(&kept.job) {
+        if lock.cut_short.is_some() && self.reruns(&lock.job) {
             // The other replicas learn of it with their next heartbeat.
-            self.errands.spawn(errand::announce(Arc::clone(&self.context), kept.job.clone()));
+            self.errands.spawn(errand::announce(Arc::clone(&self.context), lock.job.clone()));
         }
-        if let Some(contest) = self.contests.get_mut(&kept.job) {
-            kept.given_back.into_iter().for_each(|tick| contest.given_back(tick));
-            if let Some(tick) = kept.cut_short {
+        if let Some(contest) = self.contests.get_mut(&lock.job) {
+            lock.given_back.into_iter().for_each(|tick| contest.given_back(tick));
+            if let Some(tick) = lock.cut_short {
                 contest.cut_short_here(tick, Some(self.context.node.clone()), self.context.now());
             }
             contest.hurry(self.context.now());
         }
-        self.look_at(&kept.job, self.context.now());
-        self.free_slot(&kept.job);
+        self.look_at(&lock.job, self.context.now());
+        self.free_slot(&lock.job);
     }
 
     /// Deletes logs that are past their retention, outside of the loop.
@@ -302,9 +307,4 @@ fn unclaimed(job: JobName, tick: Tick, error: &StoreError) -> Event {
         StoreError::Refused(_) => Event::ClaimRefused { job, tick, error: said },
         StoreError::NotSent(_) | StoreError::Unknown(_) => Event::TickUndecided { job, tick, error: said },
     }
-}
-
-fn deadline_of(contest: &Contest, sent: BootInstant) -> Deadline {
-    let spec = contest.spec();
-    Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent)
 }

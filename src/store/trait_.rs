@@ -71,6 +71,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Returns the records of these jobs, in their order; `None` for a job without one.
     fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>>;
 
+    /// Returns the record of this job; `None` if it has none.
+    fn record_of<'a>(&'a self, job: &'a JobName) -> Answered<'a, Option<Record>> {
+        Box::pin(async move {
+            let records = self.records(std::slice::from_ref(job)).await?;
+            Ok(records.into_iter().next().flatten())
+        })
+    }
+
     /// Returns how far the ticks of these jobs are decided, in their order; `None` for a job without a record that this
     /// release can read, or with ticks below its mark that are open again. Cheaper than reading the records where a store
     /// sends hints.

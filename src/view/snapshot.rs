@@ -70,11 +70,11 @@ where
         Err(error) if matches!(error.cause(), Some(FailureCause::DamagedJob(_))) => {}
         Err(error) => return Err(error),
     }
-    let one = |job: &'a JobName| {
+    let read_one = |job: &'a JobName| {
         let reading = read(std::slice::from_ref(job));
         async move {
             match reading.await {
-                Ok(one) => Ok(Ok(one.into_iter().next().expect("one was asked for"))),
+                Ok(found) => Ok(Ok(found.into_iter().next().expect("one was asked for"))),
                 Err(error) if matches!(error.cause(), Some(FailureCause::DamagedJob(of)) if of == job) => {
                     Ok(Err(error.to_string()))
                 }
@@ -82,7 +82,7 @@ where
             }
         }
     };
-    futures_util::stream::iter(jobs.iter().map(one)).buffered(AT_A_TIME).try_collect().await
+    futures_util::stream::iter(jobs.iter().map(read_one)).buffered(AT_A_TIME).try_collect().await
 }
 
 impl Snapshot {
@@ -125,10 +125,10 @@ impl Snapshot {
         newest: usize,
         wanted: impl Fn(&JobState) -> bool,
     ) -> Result<(), StoreError> {
-        let mut wanted: Vec<&mut JobState> = self.jobs.iter_mut().filter(|job| wanted(job)).collect();
-        let names: Vec<JobName> = wanted.iter().map(|job| job.name.clone()).collect();
+        let mut selected: Vec<&mut JobState> = self.jobs.iter_mut().filter(|job| wanted(job)).collect();
+        let names: Vec<JobName> = selected.iter().map(|job| job.name.clone()).collect();
         let entries = read_each(&names, |names| store.history(names, newest)).await?;
-        for (job, entries) in wanted.iter_mut().zip(entries) {
+        for (job, entries) in selected.iter_mut().zip(entries) {
             match entries {
                 Ok((_, entries)) => job.entries = entries,
                 Err(why) => job.unread = Some(why),
@@ -150,11 +150,16 @@ impl Snapshot {
 
     /// Whether the holder of a job's lock has shown lately that it lives: by its heartbeat, or, if no heartbeat lists this
     /// run, as with `exec`, by its renewals.
-    pub(crate) fn hears_holder(&self, record: &Record) -> bool {
+    pub(crate) fn is_holder_alive(&self, record: &Record) -> bool {
         let of_owner = |peer: &&Peer| Some(&peer.beat.node) == record.owner.as_ref();
         let peer = self.peers.iter().find(of_owner);
-        let tells = peer.is_some_and(|peer| peer.beat.running.iter().any(|run| Some(run.run) == record.run));
-        if tells { peer.is_some_and(|peer| self.is_live(peer)) } else { record.has_renewed_lately(self.now) }
+        let is_listed =
+            peer.is_some_and(|peer| peer.beat.running.iter().any(|run| Some(run.run) == record.run));
+        if is_listed {
+            peer.is_some_and(|peer| self.is_live(peer))
+        } else {
+            record.has_renewed_lately(self.now)
+        }
     }
 }
 
@@ -181,7 +186,7 @@ impl JobState {
     pub(crate) fn undecided(&self, now: UtcMillis) -> Option<(&JobSpec, Tick)> {
         let record = self.record.as_ref()?;
         let spec = self.by_this_schedule(record)?;
-        // A mark that was set by a clock that was ahead decides nothing where its ticks are open again.
+        // Ticks below a mark that a wrong clock set may be open again: these are not decided.
         let decided = record.decided_by(now).max(record.schedule_since.min(now));
         Some((spec, spec.schedule.next_after(decided)?))
     }

@@ -162,7 +162,7 @@ fn job(job: &JobState, snapshot: &Snapshot) -> JobView {
 
 fn lock(running: TickView, record: &Record, snapshot: &Snapshot) -> LockView {
     LockView {
-        live: snapshot.hears_holder(record),
+        live: snapshot.is_holder_alive(record),
         node: running.node,
         run: running.run,
         tick: running.tick,

@@ -346,7 +346,7 @@ fn a_run_by_a_clock_ahead_again_after_the_mark_was_set_back_is_remembered() {
         assert!(!decided(&book), "who learnt of it before the mark was set back");
         let answer = book.open(|open| (open.ahead, open.reopened_ahead_count) = (ran, 1));
         assert!(decided(&book), "who learnt of it since then");
-        assert!(matches!(answer, Answer::Opened { returns_ahead: 1, .. }), "{answer:?}");
+        assert!(matches!(answer, Answer::Opened { reopened_ahead_count: 1, .. }), "{answer:?}");
     }
 }
 
@@ -437,9 +437,9 @@ fn a_remade_record_learns_how_often_ticks_ahead_were_reopened() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let answer = book.open(|open| open.reopened_ahead_count = 3);
-        assert!(matches!(answer, Answer::Opened { returns_ahead: 3, .. }), "{answer:?}");
+        assert!(matches!(answer, Answer::Opened { reopened_ahead_count: 3, .. }), "{answer:?}");
         let answer = book.open(|open| open.reopened_ahead_count = 2);
-        assert!(matches!(answer, Answer::Opened { returns_ahead: 3, .. }), "{answer:?}");
+        assert!(matches!(answer, Answer::Opened { reopened_ahead_count: 3, .. }), "{answer:?}");
     }
 }
 

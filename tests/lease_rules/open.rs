@@ -11,7 +11,7 @@ use crate::sample;
 use crate::sample::LEASE;
 
 fn opened(since: UtcMillis) -> Answer {
-    Answer::Opened { since, pausing: None, ahead: None, closed: None, returns_ahead: 0 }
+    Answer::Opened { since, pausing: None, ahead: None, closed: None, reopened_ahead_count: 0 }
 }
 
 /// Another schedule than the sample job's.

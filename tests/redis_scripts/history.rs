@@ -259,14 +259,14 @@ impl History {
         let (wall, to) = (self.near(now), self.near(now));
         let ahead = Ahead { after: self.near(to).min(to), to };
         let ahead = if self.one_in(3) { Some(ahead) } else { None };
-        let (agreed, returns_ahead) = (self.one_in(2), self.rng.random_range(0..3));
+        let (agreed, reopened_ahead_count) = (self.one_in(2), self.rng.random_range(0..3));
         Open {
             caller,
             schedule_hash: sched,
             schedule_since: since,
             wall,
             ahead,
-            reopened_ahead_count: returns_ahead,
+            reopened_ahead_count,
             lease,
             files_agree: agreed,
             is_known_job: known,

@@ -21,7 +21,7 @@ pub(super) fn how_it_ended(task: &Task, ended: &Ended, signalled: Option<Exit>) 
         (Some(Reason::LockLost), _) => return Ok(Exit::LockLost),
         (Some(Reason::Shutdown), _) if signalled.is_some() => return Ok(signalled.unwrap_or(Exit::Failed)),
         (_, Some(RunError::Start { source, .. })) => return Err(cannot_start(&task.program, source)),
-        (_, Some(error)) => return Err(Failure::new(Exit::Failed, error.to_string())),
+        (_, Some(error)) => return Err(Failure::failed(error.to_string())),
         _ => {}
     }
     if let (Outcome::TimedOut, Some(timeout)) = (ended.verdict.outcome, task.timeout) {
@@ -37,7 +37,7 @@ pub(super) fn how_it_ended(task: &Task, ended: &Ended, signalled: Option<Exit>) 
         (_, Some(signal)) => Ok(Exit::by_signal(signal)),
         _ => {
             let message = format!("the command was stopped: {}", ended.verdict);
-            Err(Failure::new(Exit::Failed, message))
+            Err(Failure::failed(message))
         }
     }
 }
@@ -79,5 +79,5 @@ pub(super) fn newer(lock: &JobName, schema: u32) -> Failure {
     let message = format!(
         "the record of lock `{lock}` was written by a newer release (schema {schema})\n  help: use that release's solocron"
     );
-    Failure::new(Exit::Failed, message)
+    Failure::failed(message)
 }

@@ -55,8 +55,8 @@ pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Resul
     };
     block_on(async {
         let store = task.place.open(global)?;
-        let relay = Relay::start()
-            .map_err(|error| Failure::new(Exit::Failed, format!("no pipe for its output: {error}")))?;
+        let relay =
+            Relay::start().map_err(|error| Failure::failed(format!("no pipe for its output: {error}")))?;
         let work = Work::Job(Box::new(job), relay.writers());
         under_lock(args, &task, work, Some(relay), store).await
     })
@@ -77,7 +77,7 @@ fn show(job: &Job, node: NodeName, screen: &mut Screen<'_>) -> Result<Exit, Fail
         node,
     };
     let launch = Launch::new(&job.spec, job.env.clone(), Arc::clone(&job.withheld), identity);
-    let preview = Preview::of(&launch).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    let preview = Preview::of(&launch).map_err(|error| Failure::failed(error.to_string()))?;
     let words: Vec<String> = launch.command.iter().map(|word| shell_word(word)).collect();
     let Preview { user, group, folder, variables, needs_root } = preview;
     screen.print(&format!(

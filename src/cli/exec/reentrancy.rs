@@ -22,7 +22,7 @@ pub(crate) async fn holder_around(
         return Ok(None);
     }
     store.ready().await?;
-    let record = store.records(std::slice::from_ref(lock)).await?.into_iter().next().flatten();
+    let record = store.record_of(lock).await?;
     Ok(record.and_then(|record| around.into_iter().find(|run| is_holder(run, &record))))
 }
 

@@ -51,9 +51,7 @@ pub(crate) fn run(args: &CrontabArgs, screen: &mut Screen<'_>) -> Result<Exit, F
     let name = if is_stdin { "standard input".to_owned() } else { args.file.display().to_string() };
     let bytes = if is_stdin { read(io::stdin()) } else { File::open(&args.file).and_then(read) };
     let bytes = bytes.map_err(|error| {
-        Failure::new(
-            Exit::Failed,
-            format!("{name} cannot be read ({error})\n  help: name a readable file, or pass it on: `crontab -l | solocron import crontab -`"),
+        Failure::failed(format!("{name} cannot be read ({error})\n  help: name a readable file, or pass it on: `crontab -l | solocron import crontab -`"),
         )
     })?;
     let zone = TimeZone::system();
@@ -68,7 +66,7 @@ pub(crate) fn run(args: &CrontabArgs, screen: &mut Screen<'_>) -> Result<Exit, F
         let message = format!(
             "{name} has no entry that could be converted\n  help: an entry is five fields and a command, such as `30 2 * * * /usr/local/bin/backup`"
         );
-        return Err(Failure::new(Exit::Failed, message));
+        return Err(Failure::failed(message));
     }
     screen.print(&conversion.to_toml())?;
     for note in &conversion.notes {

@@ -84,7 +84,7 @@ impl Operator {
              into the file",
             self.job.name
         );
-        Err(Failure::new(Exit::Failed, message))
+        Err(Failure::failed(message))
     }
 
     /// Sends the request to the store, and notifies the replicas.
@@ -124,9 +124,7 @@ impl Operator {
 
     /// Returns the job's record, if it has one.
     pub(crate) async fn known_record(&self) -> Result<Option<Record>, Failure> {
-        let records = self.store.records(std::slice::from_ref(&self.job.name)).await;
-        let records = records.map_err(|error| self.failed(&error))?;
-        Ok(records.into_iter().next().flatten())
+        self.store.record_of(&self.job.name).await.map_err(|error| self.failed(&error))
     }
 
     /// Returns the newest entry of a run, once it has ended.
@@ -150,13 +148,13 @@ impl Operator {
         } else {
             format!("job `{job}` is disabled (enabled = false)\n  help: enable it in the file")
         };
-        Failure::new(Exit::Failed, message)
+        Failure::failed(message)
     }
 
     fn newer(&self, schema: u32) -> Failure {
         let job = &self.job.name;
         let message = format!("the record of job `{job}` was written by a newer release (schema {schema})");
-        Failure::new(Exit::Failed, format!("{message}\n  help: use that release's solocron"))
+        Failure::failed(format!("{message}\n  help: use that release's solocron"))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::Failure;
 use crate::cli::print::output::Screen;
 use crate::cli::read::logs::reader::LogText;
 use crate::cli::read::logs::unreadable;
@@ -91,7 +91,7 @@ fn unknown_end(job: &JobName, run: RunId) -> Failure {
         "run {run} has ended, and its outcome is not in the store\n  help: its log is on the replica that ran it: \
          `solocron logs {job} --run {run}`"
     );
-    Failure::new(Exit::Failed, message)
+    Failure::failed(message)
 }
 
 impl<'a> LocalLog<'a> {
@@ -119,7 +119,7 @@ impl<'a> LocalLog<'a> {
         while self.logs.is_running(self.job, self.run) && began.elapsed() < LOG_WITHIN {
             sleep(LOOK_EVERY).await;
         }
-        let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
+        let failed = |error: RunError| Failure::failed(error.to_string());
         self.is_here = self.is_here || self.logs.find(self.run).map_err(failed)?.is_some();
         self.print_new(screen)?;
         if !self.has_printed {

@@ -36,7 +36,7 @@ pub(crate) async fn run(
     let operator = Operator::connect(&args.job, (&place, global), screen).await?;
     let killed = screen.during(FOR_STORE, operator.act(&Act::Kill { run: None })).await?;
     let Answer::Held { by: Some(holder), .. } = killed else {
-        return Err(Failure::new(Exit::Failed, format!("job `{}` is not running", args.job)));
+        return Err(Failure::failed(format!("job `{}` is not running", args.job)));
     };
     screen.say(&format!("stopping run {} on {}\n", holder.run, holder.node));
     let how = end_of(&operator, &holder, screen).await;
@@ -102,15 +102,12 @@ async fn still_there(operator: &Operator, holder: &Holder, limit: Duration) -> R
         None => "has sent no heartbeat within the last hour".to_owned(),
     };
     let lease = span(operator.record().await?.lease);
-    Ok(Failure::new(
-        Exit::Failed,
-        format!(
-            "run {} on {} has not ended within {}: {} {heard}\n  help: the request stays in the store; if the replica is dead, \
+    Ok(Failure::failed(format!(
+        "run {} on {} has not ended within {}: {} {heard}\n  help: the request stays in the store; if the replica is dead, \
              its lock expires {lease} after the last renewal",
-            holder.run,
-            holder.node,
-            span(limit),
-            holder.node
-        ),
-    ))
+        holder.run,
+        holder.node,
+        span(limit),
+        holder.node
+    )))
 }

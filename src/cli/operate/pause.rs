@@ -104,5 +104,5 @@ fn refusal(done: Result<(), Failure>) -> Result<Option<String>, Failure> {
 }
 
 fn summed_up(failed: &[String]) -> Result<Exit, Failure> {
-    if failed.is_empty() { Ok(Exit::Done) } else { Err(Failure::new(Exit::Failed, failed.join("\nerror: "))) }
+    if failed.is_empty() { Ok(Exit::Done) } else { Err(Failure::failed(failed.join("\nerror: "))) }
 }

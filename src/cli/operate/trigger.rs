@@ -194,7 +194,7 @@ impl OrderWait {
             Self { began, at: snapshot.now, limit, prospect: Prospect::Open, hopeless_since: None };
         wait.judge(spec, &snapshot);
         match wait.prospect {
-            Prospect::Hopeless(why) => Err(Failure::new(Exit::Failed, why)),
+            Prospect::Hopeless(why) => Err(Failure::failed(why)),
             _ => Ok(wait),
         }
     }
@@ -248,7 +248,7 @@ fn gone(job: &JobName) -> Failure {
         "the request to run `{job}` is gone: another `trigger` replaced it, or the store was reset\n  \
          help: `solocron history {job}` shows what ran"
     );
-    Failure::new(Exit::Failed, message)
+    Failure::failed(message)
 }
 
 /// Returns the run that was started for the order, if a replica has taken it.
@@ -266,7 +266,7 @@ async fn taken_back(operator: &Operator, order: RunId) -> Result<Option<RunId>, 
 
 /// Withdraws the order, and fails with `why`. Returns the run if a replica has just taken it.
 async fn withdraw(operator: &Operator, order: RunId, why: String) -> Result<RunId, Failure> {
-    taken_back(operator, order).await?.ok_or_else(|| Failure::new(Exit::Failed, why))
+    taken_back(operator, order).await?.ok_or_else(|| Failure::failed(why))
 }
 
 /// Returns the exit code of the command, if it has one.

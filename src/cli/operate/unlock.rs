@@ -72,7 +72,7 @@ async fn remove(args: &LockToEnd<'_>, operator: &Operator, screen: &mut Screen<'
             Ok(Exit::Done)
         }
         Answer::Held { .. } => Err(heard(args, "its holder has renewed the lock lately")),
-        _ => Err(Failure::new(Exit::Failed, format!("run {run} has ended meanwhile: nothing was changed"))),
+        _ => Err(Failure::failed(format!("run {run} has ended meanwhile: nothing was changed"))),
     }
 }
 
@@ -85,7 +85,7 @@ async fn end_wait(
     now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let nobody = || Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job));
+    let nobody = || Failure::failed(format!("nobody holds the lock of job `{}`", args.job));
     // An embedded store keeps `until` by the boot clock, so that its wait never passes this check. It waits only for what was
     // lost with its file, and only until that wait is over.
     if !record.waits_without_holder(LeaseInstant(now.0)) {
@@ -147,7 +147,7 @@ fn heard(args: &LockToEnd<'_>, why: &str) -> Failure {
          try again in a few seconds",
         args.job
     );
-    Failure::new(Exit::Failed, message)
+    Failure::failed(message)
 }
 
 fn question(job: &KnownJob, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
@@ -175,5 +175,5 @@ pub(crate) fn ask(question: &str, screen: &mut Screen<'_>) -> Result<(), Failure
     if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
         return Ok(());
     }
-    Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"))
+    Err(Failure::failed("nothing was changed: answer `y`, or add --force"))
 }

@@ -48,7 +48,7 @@ pub(super) async fn set_back(
         screen.print(&format!("`{}`: {said}\n", operator.job.name))?;
     }
     if is_refused {
-        return Err(Failure::new(Exit::Failed, "not every mark was set back: the store's clock is behind"));
+        return Err(Failure::failed("not every mark was set back: the store's clock is behind"));
     }
     Ok(Exit::Done)
 }

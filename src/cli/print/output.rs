@@ -10,7 +10,7 @@ use anstream::{AutoStream, ColorChoice};
 use tokio::time::{Instant, sleep};
 
 use crate::cli::exec::terminal::{columns_of, rewritable_columns};
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::Failure;
 
 use super::escapes::{escape_for_terminal, escape_json, escape_text};
 use super::wait_line::{LOOK_EVERY, WaitLine};
@@ -92,7 +92,7 @@ impl<'a> Screen<'a> {
         match self.out.write_all(bytes).and_then(|()| self.out.flush()) {
             Ok(()) => Ok(OutputReader::Here),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(OutputReader::Gone),
-            Err(error) => Err(Failure::new(Exit::Failed, format!("stdout cannot be written: {error}"))),
+            Err(error) => Err(Failure::failed(format!("stdout cannot be written: {error}"))),
         }
     }
 
@@ -173,6 +173,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::exit::Exit;
 
     struct Closed(io::ErrorKind);
 

@@ -44,7 +44,7 @@ pub(crate) struct FileWatch {
     /// Its bytes when it was last found unchanged for `QUIET`; `None` if it could not be read.
     seen: Option<Vec<u8>>,
     folders: BTreeMap<PathBuf, WatchDescriptor>,
-    orders: mpsc::Sender<ReloadRequest>,
+    reload_requests: mpsc::Sender<ReloadRequest>,
     /// Whether it was logged that a folder cannot be watched.
     has_complained: bool,
 }
@@ -60,12 +60,12 @@ impl AsRawFd for InotifyQueue {
 
 impl FileWatch {
     /// Returns a watch of the file that was loaded with this text.
-    pub(crate) fn new(path: PathBuf, text: &str, orders: mpsc::Sender<ReloadRequest>) -> Self {
+    pub(crate) fn new(path: PathBuf, text: &str, reload_requests: mpsc::Sender<ReloadRequest>) -> Self {
         Self {
             path,
             seen: Some(text.as_bytes().to_vec()),
             folders: BTreeMap::new(),
-            orders,
+            reload_requests,
             has_complained: false,
         }
     }
@@ -77,7 +77,7 @@ impl FileWatch {
         loop {
             // Before the file is read: every later change causes an event.
             self.watch_folders(queue.as_ref());
-            if self.is_another().await && self.orders.send(ReloadRequest::Noticed).await.is_err() {
+            if self.is_another().await && self.reload_requests.send(ReloadRequest::Noticed).await.is_err() {
                 return;
             }
             // After an event or the timeout, the file is read again.
@@ -195,7 +195,7 @@ mod tests {
 
     struct Scene {
         folder: tempfile::TempDir,
-        orders: mpsc::Receiver<ReloadRequest>,
+        reload_requests: mpsc::Receiver<ReloadRequest>,
         watching: tokio::task::JoinHandle<()>,
     }
 
@@ -204,9 +204,9 @@ mod tests {
         fn new(lay: impl FnOnce(&Path)) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
             lay(folder.path());
-            let (orders, heard) = mpsc::channel(16);
-            let watch = FileWatch::new(folder.path().join("jobs.toml"), "1", orders);
-            Self { folder, orders: heard, watching: tokio::spawn(watch.run()) }
+            let (reload_requests, heard) = mpsc::channel(16);
+            let watch = FileWatch::new(folder.path().join("jobs.toml"), "1", reload_requests);
+            Self { folder, reload_requests: heard, watching: tokio::spawn(watch.run()) }
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -214,7 +214,7 @@ mod tests {
         }
 
         async fn is_noticed(&mut self) {
-            let order = timeout(DEADLINE, self.orders.recv()).await.expect("in time");
+            let order = timeout(DEADLINE, self.reload_requests.recv()).await.expect("in time");
             assert!(matches!(order, Some(ReloadRequest::Noticed)));
         }
     }
@@ -246,7 +246,7 @@ mod tests {
         write(scene.path("app.log"), "x");
         write(scene.path("jobs.toml"), "4");
         scene.is_noticed().await;
-        assert!(scene.orders.try_recv().is_err());
+        assert!(scene.reload_requests.try_recv().is_err());
     }
 
     #[tokio::test]

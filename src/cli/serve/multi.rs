@@ -34,7 +34,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Runs `count` replicas until they have all ended.
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs, node: &NodeName, count: u16) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::failed(format!("no runtime: {error}")))?;
     runtime.block_on(supervise(args, global, node, count))
 }
 
@@ -114,7 +114,7 @@ async fn supervise(
 }
 
 fn failed(what: &str, error: &std::io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("{what}: {error}"))
+    Failure::failed(format!("{what}: {error}"))
 }
 
 fn pass_on(seats: &BTreeMap<NodeName, ReplicaProcess>, signal: Signal) {

@@ -9,7 +9,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::Failure;
 
 /// Signals that are passed on.
 const PASSED_ON: [Signal; 6] =
@@ -23,8 +23,7 @@ pub(crate) fn is_first() -> bool {
 /// Runs this command line as a child. Returns the exit code of the child.
 pub(crate) fn run() -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let failed =
-        |what: &str, error: std::io::Error| Failure::new(Exit::Failed, format!("as PID 1: {what}: {error}"));
+    let failed = |what: &str, error: std::io::Error| Failure::failed(format!("as PID 1: {what}: {error}"));
     runtime.map_err(|error| failed("no runtime", error))?.block_on(async {
         // The handlers come first: PID 1 has no default ones, and a signal that came before them would be lost.
         let (passed, mut to_pass) = tokio::sync::mpsc::unbounded_channel();

@@ -25,7 +25,7 @@ use super::resolve::resolve_jobs;
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// Requests that may wait; further ones would request the same.
-const WAITING_ORDERS: usize = 16;
+const WAITING_REQUESTS: usize = 16;
 
 /// A request to load the file again.
 #[derive(Debug)]
@@ -116,8 +116,8 @@ impl Reloader {
     }
 
     /// Returns a channel for requests.
-    pub(crate) fn orders() -> (mpsc::Sender<ReloadRequest>, mpsc::Receiver<ReloadRequest>) {
-        mpsc::channel(WAITING_ORDERS)
+    pub(crate) fn channel() -> (mpsc::Sender<ReloadRequest>, mpsc::Receiver<ReloadRequest>) {
+        mpsc::channel(WAITING_REQUESTS)
     }
 
     /// Returns the path of the file.
@@ -126,10 +126,10 @@ impl Reloader {
     }
 
     /// Carries out requests until every sender is gone.
-    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<ReloadRequest>) {
-        while let Some(order) = orders.recv().await {
-            let answer = self.carry_out(&order).await;
-            if let (ReloadRequest::Asked(asker), Some(answer)) = (order, answer) {
+    pub(crate) async fn run(mut self, mut requests: mpsc::Receiver<ReloadRequest>) {
+        while let Some(request) = requests.recv().await {
+            let answer = self.carry_out(&request).await;
+            if let (ReloadRequest::Asked(asker), Some(answer)) = (request, answer) {
                 // The requester may be gone.
                 let _ = asker.send(answer);
             }
@@ -137,11 +137,11 @@ impl Reloader {
     }
 
     /// Loads the file. Returns `None` if a change was noticed, and the file is the one that was read last.
-    async fn carry_out(&mut self, order: &ReloadRequest) -> Option<ReloadAnswer> {
+    async fn carry_out(&mut self, request: &ReloadRequest) -> Option<ReloadAnswer> {
         let first = Arc::clone(&self.first);
         let found = off_the_loop(move || config::find_again(&first)).await;
         let seen = found.as_ref().map(|source| source.text.clone()).map_err(ToString::to_string);
-        if std::mem::replace(&mut self.seen, seen) == self.seen && matches!(order, ReloadRequest::Noticed) {
+        if std::mem::replace(&mut self.seen, seen) == self.seen && matches!(request, ReloadRequest::Noticed) {
             return None;
         }
         let (store, args) = (self.store_flag.clone(), self.args.clone());
@@ -153,13 +153,13 @@ impl Reloader {
             }
         };
         Some(match loading {
-            Ok(loaded) => self.hand_over(loaded, order).await,
+            Ok(loaded) => self.hand_over(loaded, request).await,
             Err(bad) => self.refuse(&bad),
         })
     }
 
     /// Gives the file to the replica, if the replica can take it.
-    async fn hand_over(&mut self, loaded: Loaded, order: &ReloadRequest) -> ReloadAnswer {
+    async fn hand_over(&mut self, loaded: Loaded, request: &ReloadRequest) -> ReloadAnswer {
         let Loaded { config, jobs, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
             error!(node = %self.node, file = %source.path.display(), "{other}");
@@ -185,7 +185,7 @@ impl Reloader {
         };
         match tokio::time::timeout(TAKEN_WITHIN, taken).await {
             Ok(Ok(changes)) => {
-                let what = self.loads.told(hash, &changes, matches!(order, ReloadRequest::Asked(_)));
+                let what = self.loads.told(hash, &changes, matches!(request, ReloadRequest::Asked(_)));
                 self.answer(ReloadEnd::Loaded, format!("{} loaded {what}", source.path.display()))
             }
             Ok(Err(_)) => self.refused("the replica is stopping, and loads no file"),

@@ -53,42 +53,42 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     if args.supervised {
         // The process that started this one reads its log: when that process ends, this one ends, too.
         nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|errno| {
-            Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
+            Failure::failed(format!("cannot be tied to the process that started it: {errno}"))
         })?;
     }
     logging::start(logging::format_or_default(args.log_format), args.log_level);
     for warning in &session.warnings {
         warn!(file = %session.source.path.display(), help = warning.help, "{}", warning.message);
     }
-    let runtime = runtime().map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
+    let runtime = runtime().map_err(|error| Failure::failed(format!("no runtime: {error}")))?;
     if let Err(error) = raise_file_limit() {
         warn!(%error, "cannot raise the limit of open files");
     }
     let guards = Guards::of_this_program().taking_in_orphans();
-    guards.start().map_err(|error| Failure::new(Exit::Failed, format!("no guards for its runs: {error}")))?;
+    guards.start().map_err(|error| Failure::failed(format!("no guards for its runs: {error}")))?;
     let result = runtime.block_on(async {
         let stop = Stop::default();
-        let (orders, to_load) = Reloader::orders();
+        let (reload_requests, received) = Reloader::channel();
         let mut tasks = JoinSet::new();
-        listen(stop.clone(), orders.clone(), &mut tasks)?;
+        listen(stop.clone(), reload_requests.clone(), &mut tasks)?;
         let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args);
-        tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, orders.clone()).run());
-        tasks.spawn(reloader.run(to_load));
+        tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, reload_requests.clone()).run());
+        tasks.spawn(reloader.run(received));
         match Control::open(&session.state_dir, &node) {
             Ok(control) => {
                 let stop = stop.clone();
-                tasks.spawn(control.serve(orders, move || start_to_drain(&stop)));
+                tasks.spawn(control.serve(reload_requests, move || start_to_drain(&stop)));
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
         let replica = build(args, &session, guards, (node, jobs))?;
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
-        replica.lease_file.take_over().await.map_err(|taken| Failure::new(Exit::Failed, taken.to_string()))?;
+        replica.lease_file.take_over().await.map_err(|taken| Failure::failed(taken.to_string()))?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
         let result = replica.run(stop).await;
         tasks.shutdown().await;
-        result.map(|()| Exit::Done).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+        result.map(|()| Exit::Done).map_err(|error| Failure::failed(error.to_string()))
     });
     // A disk or a name look-up may hang: the shutdown does not wait for it.
     runtime.shutdown_timeout(LAST_WAIT);
@@ -96,8 +96,8 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     result
 }
 
-/// Returns the runtime of a replica. It has a thread for blocking calls from the start, which never ends: if the jobs have used
-/// up the process limit of the user, no thread can be created, and tokio panics if it has none.
+/// Returns the runtime of a replica. One thread for blocking calls is started here and never ends: once the jobs have used up the
+/// process limit of the user, no thread can be created, and tokio panics if it has none.
 fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -158,10 +158,12 @@ fn build(
 }
 
 /// Handles signals: the first SIGTERM or SIGINT starts to drain, a second one stops all runs at once; SIGHUP reloads.
-fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<()>) -> Result<(), Failure> {
-    let handler = |kind| {
-        signal(kind).map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))
-    };
+fn listen(
+    stop: Stop,
+    reload_requests: mpsc::Sender<ReloadRequest>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(), Failure> {
+    let handler = |kind| signal(kind).map_err(|error| Failure::failed(format!("no signal handler: {error}")));
     let (mut term, mut int, mut hup) = (
         handler(SignalKind::terminate())?,
         handler(SignalKind::interrupt())?,
@@ -174,7 +176,7 @@ fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<(
                 Some(()) = int.recv() => {}
                 Some(()) = hup.recv() => {
                     // If the queue is full, a waiting request does the same.
-                    let _ = orders.try_send(ReloadRequest::Signal);
+                    let _ = reload_requests.try_send(ReloadRequest::Signal);
                     continue;
                 }
             }

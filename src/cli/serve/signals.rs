@@ -4,7 +4,7 @@ use std::fs;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::cli::exit::{Exit, Failure};
+use crate::cli::exit::Failure;
 use crate::hold::Stop;
 
 /// Listens for TERM, INT, HUP and QUIT, except for those that were ignored when this process was started (`nohup`, `&` in a
@@ -23,8 +23,7 @@ impl Signals {
         let wanted = kinds.into_iter().filter(|kind| !is_among(ignored, kind.as_raw_value()));
         let heard = wanted.map(|kind| Ok((kind.as_raw_value(), signal(kind)?)));
         let heard = heard.collect::<std::io::Result<_>>();
-        let heard =
-            heard.map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))?;
+        let heard = heard.map_err(|error| Failure::failed(format!("no signal handler: {error}")))?;
         Ok(Self { heard })
     }
 

@@ -85,10 +85,10 @@ async fn first_unknown<'n>(names: &'n [JobName], store: &dyn Store) -> Result<Op
     let failed = Failure::of(store);
     let known = store.known(names).await.map_err(&failed)?;
     for (name, _) in names.iter().zip(known).filter(|(_, is_known)| !is_known) {
-        match store.records(std::slice::from_ref(name)).await {
-            Ok(records) if records.iter().all(Option::is_none) => return Ok(Some(name)),
+        match store.record_of(name).await {
+            Ok(None) => return Ok(Some(name)),
             // A record that cannot be read exists.
-            Ok(_) | Err(StoreError::Refused(_)) => {}
+            Ok(Some(_)) | Err(StoreError::Refused(_)) => {}
             Err(error) => return Err(failed(error)),
         }
     }

@@ -108,7 +108,7 @@ fn make_writable(folder: &Path) -> Result<(), Failure> {
             _ => "name another folder with --state-dir".to_owned(),
         };
         let what = format!("cannot write to STATE_DIR {shown} (uid {uid}): {place}{}", errno.desc());
-        Failure::new(Exit::Failed, format!("{what}\n  help: {help}"))
+        Failure::failed(format!("{what}\n  help: {help}"))
     };
     let made = DirBuilder::new().recursive(true).mode(0o750).create(folder);
     made.map_err(|error| denied(folder, Errno::from_raw(error.raw_os_error().unwrap_or_default())))?;
@@ -130,7 +130,7 @@ fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
             "state folder {}: {error}\n  help: name another folder with --state-dir",
             folder.display()
         );
-        Failure::new(Exit::Failed, message)
+        Failure::failed(message)
     };
     let real = folder.canonicalize().map_err(failed)?;
     let found = real.metadata().map_err(failed)?;
@@ -167,7 +167,7 @@ fn untrusted_state(bad: &BadFolder, folder: &Path) -> Failure {
     };
     let message =
         format!("state folder: {bad}: other users could make root read or write any file\n  help: {help}");
-    Failure::new(Exit::Failed, message)
+    Failure::failed(message)
 }
 
 /// Starts to connect to a store; a local one is started by `start`. Needs a running runtime.

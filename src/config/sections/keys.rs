@@ -16,7 +16,7 @@ pub(crate) enum Home {
     Logs,
 }
 
-/// What holds without the key.
+/// What applies if the key is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
     /// The file is refused; the text says where else the value may come from.
@@ -32,7 +32,7 @@ pub(crate) enum Absent {
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) home: Home,
-    /// The heading of its table in docs/configuration.md; of a key that is not supported yet, nothing.
+    /// The heading of its table in docs/configuration.md; `None` for a key that is not supported yet.
     pub(crate) topic: Option<&'static str>,
     pub(crate) absent: Absent,
     /// The smallest value, as it is written in the file.
@@ -52,7 +52,7 @@ impl Key {
         Self { synonyms, ..self }
     }
 
-    /// The default as people read it, in Markdown.
+    /// Returns the default for people, in Markdown.
     pub(crate) fn default_text(&self) -> String {
         let default = match self.absent {
             Absent::Refused(text) | Absent::Means(text) => text.to_owned(),
@@ -82,7 +82,7 @@ const fn key(topic: &'static str, name: &'static str, absent: Absent, meaning: &
     Key { name, home, topic: Some(topic), absent, least: None, meaning, synonyms: &[] }
 }
 
-/// A key that every job must have itself.
+/// A key that each job sets for itself: `[defaults]` cannot have it.
 const fn own(name: &'static str, absent: Absent, meaning: &'static str) -> Key {
     Key { home: Home::Job, ..key(WHAT_RUNS, name, absent, meaning) }
 }
@@ -241,47 +241,47 @@ pub(crate) const KEYS: &[Key] = &[
     key(WHAT_RUNS, "description", NONE, "for people"),
 ];
 
-/// The tables at the top of the file, each with what else it may be called.
+/// The top-level tables, each with its synonyms.
 const TABLES: &[(&str, &[&str])] =
     &[("cluster", &[]), ("defaults", &["default"]), ("jobs", &["job"]), ("replica", &[]), ("logs", &[])];
 
-/// The names of the tables at the top of the file.
+/// Returns the names of the top-level tables.
 pub(crate) fn tables() -> Vec<&'static str> {
     TABLES.iter().map(|(name, _)| *name).collect()
 }
 
-/// The names of the keys that have one of these homes.
+/// Returns the names of the keys of these tables.
 pub(crate) fn names(homes: &[Home]) -> Vec<&'static str> {
     KEYS.iter().filter(|key| homes.contains(&key.home)).map(|key| key.name).collect()
 }
 
-/// Every key of a job.
+/// Returns every key of a job.
 pub(crate) fn of_job() -> Vec<&'static str> {
     names(&[Home::Job, Home::Shared])
 }
 
-/// The key of this name in one of these tables.
+/// Returns the key of this name, if one of these tables has it.
 pub(crate) fn find(name: &str, homes: &[Home]) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name && homes.contains(&key.home))
 }
 
-/// The default of a key, as it is written in the file.
+/// Returns the default of a key, as it is written in the file.
 ///
 /// # Panics
-/// If the key has none.
+/// If the key has no default.
 pub(crate) fn default_of(name: &str) -> &'static str {
     let defaults = KEYS.iter().filter(|key| key.name == name).map(|key| key.absent);
     let value = |absent| if let Absent::Is(value) = absent { Some(value) } else { None };
     defaults.filter_map(value).next().expect("a key with a default")
 }
 
-/// The name here of what other programs call by this word.
+/// Returns the key or table that other programs call by this word.
 pub(crate) fn synonym(word: &str) -> Option<&'static str> {
     let keys = KEYS.iter().map(|key| (key.name, key.synonyms));
     keys.chain(TABLES.iter().copied()).find(|(_, synonyms)| synonyms.contains(&word)).map(|(name, _)| name)
 }
 
-/// Where a known key belongs, for one that was found elsewhere.
+/// Returns the table that a known key belongs to, for a message about a key found elsewhere.
 pub(crate) fn home_of(name: &str) -> Option<&'static str> {
     let homes = [Home::Job, Home::Shared, Home::Cluster, Home::Replica, Home::Logs];
     let key = homes.iter().find_map(|home| find(name, &[*home]))?;

@@ -17,16 +17,16 @@ use super::keys;
 use super::keys::{Absent, Home, KEYS, Key};
 use super::section::Section;
 
-/// The shortest lease: with less, a short hiccup of the store would cost a healthy run its lock.
+/// The shortest lease: with less, a short outage of the store would stop a healthy run.
 pub const MIN_LEASE: Duration = Duration::from_secs(5);
 
 /// The smallest `max_output`: less would cut the end of an output that users want to see whole.
 const MIN_OUTPUT: u64 = 64 << 10;
 
-/// The struct of the keys with their readers, and how one level of the file goes over another.
+/// Defines the struct of these keys, how each is read, and how the keys of a job override those of `[defaults]`.
 macro_rules! shared_keys {
     ($($key:ident: $type:ty = $read:expr),+ $(,)?) => {
-        /// What a job's table, or `[defaults]`, says about the keys they share.
+        /// The shared keys, as the table of a job or `[defaults]` sets them.
         #[derive(Debug, Default, Clone)]
         pub(crate) struct Shared {
             pub(crate) env: BTreeMap<String, String>,
@@ -42,7 +42,7 @@ macro_rules! shared_keys {
                 }
             }
 
-            /// The same, and what `below` says about keys that are absent here; variables are merged one by one.
+            /// Returns these keys, and those of `below` where they are absent here; variables are merged one by one.
             pub(crate) fn over(&self, below: &Self) -> Self {
                 let env = below.env.iter().chain(&self.env);
                 Self {
@@ -93,7 +93,7 @@ static BUILT_IN: LazyLock<Shared> = LazyLock::new(|| {
 });
 
 impl Shared {
-    /// The keys of a job over those of `[defaults]` over the built-in ones.
+    /// Returns the keys of a job: its own, then those of `[defaults]`, then the built-in ones.
     pub(crate) fn of_job(own: &Self, defaults: &Self) -> Self {
         own.over(defaults).over(&BUILT_IN)
     }

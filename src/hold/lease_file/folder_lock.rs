@@ -49,7 +49,7 @@ impl FolderLock {
             let at = folder.to_owned();
             match disk.work(PATIENCE, move || Self::try_to_begin(&at), drop).await {
                 Err(error) => return Ok(Err(error)),
-                Ok(Some(tenure)) => return Ok(Ok(tenure)),
+                Ok(Some(folder_lock)) => return Ok(Ok(folder_lock)),
                 Ok(None) if Instant::now() < deadline => sleep(PAUSE).await,
                 Ok(None) => return Err(FolderTaken::of(folder)),
             }

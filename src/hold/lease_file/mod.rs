@@ -44,16 +44,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct LeaseFile {
     disk: Disk,
-    book: Arc<Book>,
+    notes: Arc<LeaseNotes>,
 }
 
-struct Book {
+struct LeaseNotes {
     /// `None`: nothing is written to disk.
     folder: Option<PathBuf>,
     store: String,
     /// The lock that keeps other processes of this name out of the folder, once it is held.
-    tenure: OnceLock<FolderLock>,
-    pages: Mutex<BTreeMap<JobName, Arc<NotedLease>>>,
+    folder_lock: OnceLock<FolderLock>,
+    by_job: Mutex<BTreeMap<JobName, Arc<NotedLease>>>,
     /// Whether the last write failed. Only the first failure in a row is logged.
     broken: AtomicBool,
 }
@@ -68,7 +68,7 @@ struct NotedLease {
 
 impl fmt::Debug for LeaseFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ledger").field("folder", &self.book.folder).finish_non_exhaustive()
+        f.debug_struct("LeaseFile").field("folder", &self.notes.folder).finish_non_exhaustive()
     }
 }
 
@@ -85,9 +85,9 @@ impl LeaseFile {
     }
 
     fn at(folder: Option<PathBuf>, store: String) -> Self {
-        let (tenure, pages, broken) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
-        let book = Arc::new(Book { folder, store, tenure, pages, broken });
-        Self { disk: Disk::default(), book }
+        let (folder_lock, by_job, broken) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
+        let notes = Arc::new(LeaseNotes { folder, store, folder_lock, by_job, broken });
+        Self { disk: Disk::default(), notes }
     }
 
     /// Locks the notes for the lifetime of this process. If the disk does not allow that, other processes are not
@@ -97,11 +97,12 @@ impl LeaseFile {
     ///
     /// Another process holds the lock; the error names it.
     pub async fn take_over(&self) -> Result<(), FolderTaken> {
-        let Some(folder) = self.book.folder.as_deref().filter(|_| self.book.tenure.get().is_none()) else {
+        let Some(folder) = self.notes.folder.as_deref().filter(|_| self.notes.folder_lock.get().is_none())
+        else {
             return Ok(());
         };
         match FolderLock::begin(&self.disk, folder).await? {
-            Ok(tenure) => drop(self.book.tenure.set(tenure)),
+            Ok(folder_lock) => drop(self.notes.folder_lock.set(folder_lock)),
             Err(error) => {
                 let folder = folder.display();
                 tracing::warn!(%folder, %error,
@@ -113,7 +114,7 @@ impl LeaseFile {
 
     /// Where this replica writes its notes; `None` if the folder is not locked or the place is not known.
     pub(crate) fn site(&self) -> Option<&Site> {
-        self.book.tenure.get()?.site.as_ref()
+        self.notes.folder_lock.get()?.site.as_ref()
     }
 
     /// Stores the note of the job, unless that of a later grant is stored, and writes it to disk if the disk allows.
@@ -125,19 +126,19 @@ impl LeaseFile {
     /// Stores the note in memory only, as `keep` does. `write` writes it to disk.
     pub(crate) fn put(&self, job: &JobName, note: LeaseNote) {
         let fence = note.lease().fence;
-        self.book.turn(job, Some(note), |before| before.lease().fence <= fence);
+        self.notes.turn(job, Some(note), |before| before.lease().fence <= fence);
     }
 
     /// Writes the newest note of the job to disk, if the disk allows.
     pub(crate) async fn write(&self, job: &JobName) {
-        let Some(page) = locked(&self.book.pages).get(job).map(Arc::clone) else { return };
-        let (book, of) = (Arc::clone(&self.book), job.clone());
+        let Some(noted) = locked(&self.notes.by_job).get(job).map(Arc::clone) else { return };
+        let (notes, of) = (Arc::clone(&self.notes), job.clone());
         let write = move || {
-            book.write(&of, &page);
+            notes.write(&of, &noted);
             Ok(())
         };
         if let Err(error) = self.disk.work(PATIENCE, write, drop).await {
-            self.book.broke(job, &error);
+            self.notes.broke(job, &error);
         }
     }
 
@@ -153,28 +154,28 @@ impl LeaseFile {
 
     /// Deletes the note of the job if `is_meant` accepts it.
     async fn drop_note(&self, job: &JobName, is_meant: impl FnOnce(&LeaseNote) -> bool) {
-        self.book.turn(job, None, is_meant);
+        self.notes.turn(job, None, is_meant);
         self.write(job).await;
     }
 
     /// Returns the note of the job.
     pub(crate) fn note(&self, job: &JobName) -> Option<LeaseNote> {
-        let pages = locked(&self.book.pages);
-        pages.get(job).and_then(|page| locked(&page.newest).1.clone())
+        let by_job = locked(&self.notes.by_job);
+        by_job.get(job).and_then(|noted| locked(&noted.newest).1.clone())
     }
 
     /// Returns the largest fencing token in the notes; 0 if there are none.
     pub(crate) fn largest_fence(&self) -> Fence {
-        let pages = locked(&self.book.pages);
-        let fence = |page: &Arc<NotedLease>| locked(&page.newest).1.as_ref().map(|note| note.lease().fence);
-        pages.values().filter_map(fence).max().unwrap_or_default()
+        let by_job = locked(&self.notes.by_job);
+        let fence = |noted: &Arc<NotedLease>| locked(&noted.newest).1.as_ref().map(|note| note.lease().fence);
+        by_job.values().filter_map(fence).max().unwrap_or_default()
     }
 
     /// Makes all noted ends uncertain: the store may have forgotten a holder later than these. Sent again without an
     /// era, they free no lock.
     pub(crate) fn doubt_ends(&self) {
-        for page in locked(&self.book.pages).values() {
-            if let Some(LeaseNote::Ended(finish)) = &mut locked(&page.newest).1 {
+        for noted in locked(&self.notes.by_job).values() {
+            if let Some(LeaseNote::Ended(finish)) = &mut locked(&noted.newest).1 {
                 finish.era = Era::default();
             }
         }
@@ -182,41 +183,41 @@ impl LeaseFile {
 
     /// Returns the jobs that have a note.
     pub(crate) fn jobs(&self) -> Vec<JobName> {
-        let pages = locked(&self.book.pages);
-        let noted = pages.iter().filter(|(_, page)| locked(&page.newest).1.is_some());
-        noted.map(|(job, _)| job.clone()).collect()
+        let by_job = locked(&self.notes.by_job);
+        let with_note = by_job.iter().filter(|(_, noted)| locked(&noted.newest).1.is_some());
+        with_note.map(|(job, _)| job.clone()).collect()
     }
 
     /// Reads the notes of an earlier process, and returns them. Notes that this process has stored in the meantime
     /// are newer and stay.
     pub(crate) async fn read(&self) -> Vec<(JobName, LeaseNote)> {
-        let book = Arc::clone(&self.book);
-        let reading = tokio::task::spawn_blocking(move || book.read());
-        let notes = reading.await.expect("reading notes neither panics nor is it aborted");
+        let own = Arc::clone(&self.notes);
+        let reading = tokio::task::spawn_blocking(move || own.read());
+        let notes = reading.await.expect("reading notes neither panics nor is aborted");
         for (job, note) in &notes {
-            self.book.turn(job, Some(note.clone()), |_| false);
+            self.notes.turn(job, Some(note.clone()), |_| false);
         }
         notes
     }
 }
 
-impl Book {
+impl LeaseNotes {
     /// Replaces the note of the job if it has none, or if `may_replace` accepts the old one.
     fn turn(&self, job: &JobName, note: Option<LeaseNote>, may_replace: impl FnOnce(&LeaseNote) -> bool) {
-        let mut pages = locked(&self.pages);
+        let mut by_job = locked(&self.by_job);
         let new = || Arc::new(NotedLease { newest: Mutex::new((0, None)), on_disk: Mutex::new(0) });
-        let mut newest = locked(&pages.entry(job.clone()).or_insert_with(new).newest);
+        let mut newest = locked(&by_job.entry(job.clone()).or_insert_with(new).newest);
         if newest.1.as_ref().is_none_or(may_replace) {
             *newest = (newest.0 + 1, note);
         }
     }
 
     /// Writes the newest note of the job, unless it has been written already.
-    fn write(&self, job: &JobName, page: &NotedLease) {
+    fn write(&self, job: &JobName, noted: &NotedLease) {
         let Some(folder) = &self.folder else { return };
-        let mut on_disk = locked(&page.on_disk);
+        let mut on_disk = locked(&noted.on_disk);
         let (number, text) = {
-            let newest = locked(&page.newest);
+            let newest = locked(&noted.newest);
             if newest.0 == *on_disk {
                 return;
             }

@@ -115,10 +115,11 @@ mod tests {
 
     #[test]
     fn every_stage_is_told_within_a_quarter_and_never_too_short() {
-        let stages = StartLatency::default();
-        assert_eq!(stages.times(), []);
-        stages.count(&start(2_900));
-        let took: Vec<_> = stages.times().into_iter().map(|times| (times.stage, times.p50_us)).collect();
+        let start_latency = StartLatency::default();
+        assert_eq!(start_latency.times(), []);
+        start_latency.count(&start(2_900));
+        let took: Vec<_> =
+            start_latency.times().into_iter().map(|times| (times.stage, times.p50_us)).collect();
         for ((stage, told), (expected, took)) in took.into_iter().zip([
             ("claim", 100),
             ("grant", 400),
@@ -133,27 +134,27 @@ mod tests {
 
     #[test]
     fn what_was_granted_ahead_of_the_instant_is_no_part_of_being_late() {
-        let stages = StartLatency::default();
-        stages.count(&Start { sent: at(200), granted: at(900), ..start(2_900) });
-        let took: Vec<_> = stages.times().into_iter().map(|times| times.p50_us).collect();
+        let start_latency = StartLatency::default();
+        start_latency.count(&Start { sent: at(200), granted: at(900), ..start(2_900) });
+        let took: Vec<_> = start_latency.times().into_iter().map(|times| times.p50_us).collect();
         assert!(took[0] <= 1 && took[1] <= 1, "{took:?}");
         assert!((900..=1_126).contains(&took[2]) && (1_900..=2_376).contains(&took[4]), "{took:?}");
     }
 
     #[test]
     fn of_many_starts_the_slowest_of_a_hundred_is_not_in_the_middle() {
-        let stages = StartLatency::default();
-        (0..98).for_each(|_| stages.count(&start(2_000)));
-        (0..2).for_each(|_| stages.count(&start(102_000)));
-        let late = stages.times().pop().expect("all together come last");
+        let start_latency = StartLatency::default();
+        (0..98).for_each(|_| start_latency.count(&start(2_000)));
+        (0..2).for_each(|_| start_latency.count(&start(102_000)));
+        let late = start_latency.times().pop().expect("all together come last");
         assert!(late.p50_us < 1_300 && late.p99_us >= 101_000, "{late:?}");
     }
 
     #[test]
     fn what_never_started_does_not_count() {
-        let stages = StartLatency::default();
-        stages.count(&Start { birth: Birth { born: None, ..start(2_000).birth }, ..start(2_000) });
-        assert_eq!(stages.times(), []);
+        let start_latency = StartLatency::default();
+        start_latency.count(&Start { birth: Birth { born: None, ..start(2_000).birth }, ..start(2_000) });
+        assert_eq!(start_latency.times(), []);
     }
 
     #[test]

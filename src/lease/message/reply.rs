@@ -54,7 +54,7 @@ pub enum Answer {
         /// The newest tick that has not come yet and will not run when it comes.
         closed: Option<UtcMillis>,
         /// How often ticks that had not come were opened again.
-        returns_ahead: u64,
+        reopened_ahead_count: u64,
     },
     /// The lock is the caller's.
     Won {

@@ -244,7 +244,7 @@ pub struct Renew {
 
 impl Renew {
     /// Returns how long to wait for the answer: one renewal interval, so that several tries fit in before the run must stop.
-    pub fn patience(&self) -> Duration {
+    pub fn answer_limit(&self) -> Duration {
         Pace::new(self.lease.length, Duration::ZERO).renew_every()
     }
 }

@@ -150,7 +150,7 @@ pub struct Record {
     /// Ticks after this instant, up to `mark`, may have run, and the store forgot: they have no entry yet. If this equals
     /// `mark`, no such tick is left.
     pub lost_after: Option<UtcMillis>,
-    /// Until then, a replica that remembers an earlier era may report it. Before, no tick is decided not to run.
+    /// Until this instant, replicas may report what the store forgot, and no tick is decided not to run.
     pub settles_at: LeaseInstant,
 }
 
@@ -206,15 +206,20 @@ impl Record {
         }
     }
 
+    /// Withdraws the request to stop a run. `stop_requested_by` stays as it is: it means nothing without `stop_run`.
+    pub(super) fn clear_stop(&mut self) {
+        (self.stop_run, self.stop_reason) = (None, None);
+    }
+
     /// Returns why this run shall be stopped; `None` if it shall not.
     pub(super) fn stop_reason(&self, run: RunId) -> Option<Reason> {
         (self.stop_run == Some(run)).then(|| self.stop_reason.unwrap_or(Reason::Operator))
     }
 
-    /// Sets the schedule of the record: the replica that opens the record has used `sched` since `since`. An empty hash
+    /// Sets the schedule of the record: the replica that opens the record has used `schedule_hash` since `since`. An empty hash
     /// changes nothing.
-    pub(super) fn reschedule(&mut self, sched: &ScheduleHash, since: UtcMillis, now: UtcMillis) {
-        if *sched == ScheduleHash::default() {
+    pub(super) fn reschedule(&mut self, schedule_hash: &ScheduleHash, since: UtcMillis, now: UtcMillis) {
+        if *schedule_hash == ScheduleHash::default() {
             return;
         }
         if self.schedule_since > now.plus(EARLY_TOLERANCE) {
@@ -226,44 +231,47 @@ impl Record {
         // created it had forgotten the schedule.
         let is_first =
             self.schedule_hash == ScheduleHash::default() && self.mark < since && self.lost_after.is_none();
-        if is_first || !self.is_under(sched) {
+        if is_first || !self.is_under(schedule_hash) {
             self.schedule_since = self.schedule_since.max(holds_from(since, self.mark));
         }
-        self.schedule_hash = sched.clone();
+        self.schedule_hash = schedule_hash.clone();
     }
 
     /// Stores the schedule of the first claim in a record that was created without one (for example by `exec`). Otherwise a
     /// replica that starts later would count as scheduling the job for the first time, and would skip its due ticks.
-    pub(super) fn learn_schedule(&mut self, sched: &ScheduleHash) {
+    pub(super) fn learn_schedule(&mut self, schedule_hash: &ScheduleHash) {
         if self.schedule_hash == ScheduleHash::default() {
-            self.schedule_hash = sched.clone();
+            self.schedule_hash = schedule_hash.clone();
         }
     }
 
-    /// Moves `schedule_since` back to `from` for a replica that knew the job before the record was created: the newest mark that it has
-    /// `known_mark` is below the mark of the creation. Otherwise the schedule would hold only since the replica that came first.
+    /// Moves `schedule_since` back to `from`, but not before `known_mark`, for a replica that knew the job before the record was
+    /// created: `known_mark`, the newest mark that it knows, is below `created_mark`. Otherwise the schedule would apply only
+    /// since the first replica opened the record.
     pub(super) fn merge_since(
         &mut self,
-        seen: Option<UtcMillis>,
-        sched: &ScheduleHash,
+        known_mark: Option<UtcMillis>,
+        schedule_hash: &ScheduleHash,
         from: Option<UtcMillis>,
     ) {
-        let seen = seen.filter(|seen| {
-            *seen < self.created_mark && self.mark == self.created_mark && self.schedule_hash == *sched
+        let known_mark = known_mark.filter(|known| {
+            *known < self.created_mark
+                && self.mark == self.created_mark
+                && self.schedule_hash == *schedule_hash
         });
-        if let (Some(seen), Some(from)) = (seen, from) {
-            self.schedule_since = self.schedule_since.min(from.max(seen));
+        if let (Some(known), Some(from)) = (known_mark, from) {
+            self.schedule_since = self.schedule_since.min(from.max(known));
         }
     }
 
     /// Whether the record was never granted, or no tick was decided since it was created.
-    pub(super) fn is_as_made(&self) -> bool {
+    pub(super) fn is_as_created(&self) -> bool {
         self.run.is_none() || self.mark == self.created_mark
     }
 
-    /// Whether `sched` is the record's schedule, or the record has none.
-    pub(super) fn is_under(&self, sched: &ScheduleHash) -> bool {
-        self.schedule_hash == *sched || self.schedule_hash == ScheduleHash::default()
+    /// Whether `schedule_hash` is the record's schedule, or the record has none.
+    pub(super) fn is_under(&self, schedule_hash: &ScheduleHash) -> bool {
+        self.schedule_hash == *schedule_hash || self.schedule_hash == ScheduleHash::default()
     }
 
     /// Returns the holder of the lock, as far as the store knows.

@@ -95,8 +95,7 @@ pub(crate) fn decide_manual(mut transition: Transition<'_>, manual: &Manual) -> 
     grant(transition, &request, Cause::Manual)
 }
 
-/// Applies rules 1 to 7. Returns the answer if the request may not be considered. Otherwise a record of this era exists
-/// afterwards.
+/// Applies rules 1 to 7. Returns the answer if one of them answers; otherwise a record of this era exists afterwards.
 fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<Answer> {
     // Rule 1.
     if transition.is_unsynced(request.caller.expect) {
@@ -123,11 +122,13 @@ fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<
         return Some(mine(transition, request));
     }
     let Server { now, lease_now, .. } = *transition.server;
+    // Rules 6 and 7 need a caller that is calm for the longest lease.
     let calm = transition.calm(request.caller);
     let longest = request.longest_lease(transition.record_mut());
     if calm < longest {
         return None;
     }
+    // Rule 6.
     transition.cut_waits(longest, request.caller.latest_store_time);
     let record = transition.record_mut();
     // Rule 7.
@@ -294,8 +295,7 @@ fn grant(mut transition: Transition<'_>, request: &GrantRequest<'_>, cause: Caus
     record.locked_until = until;
     record.lease = request.lease;
     record.owner = Some(request.caller.node.clone());
-    record.stop_run = None;
-    record.stop_reason = None;
+    record.clear_stop();
     let (fence, tries) = (record.fence, record.tries);
     transition.answer(Answer::Won { fence, tries, started })
 }

@@ -46,7 +46,7 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
     let after = Some(after).filter(|_| record.is_under(&claim.schedule_hash));
     if lost.is_some() {
         // In a record that was never granted, `lost_after` stays set: it says up to where ticks have their entry.
-        record.lost_after = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
+        record.lost_after = Some(instant).filter(|tick| *tick < record.mark || record.is_as_created());
     }
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let entry = HistoryEntry::without_run(claim.tick, Cause::Schedule, verdict, now);
@@ -59,7 +59,7 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
 /// will run them.
 pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, former: UtcMillis) {
     let (now, front, is_unsettled) =
-        (transition.server.now, transition.front, transition.unsettled().is_some());
+        (transition.server.now, transition.latest_correct_time, transition.unsettled().is_some());
     let record = transition.record_mut();
     let is_left = |tick: Tick| !record.is_decided(tick, front) && tick.instant() <= record.schedule_since;
     let Some(Dropped { tick, after, count }) = open.dropped.filter(|dropped| is_left(dropped.tick)) else {
@@ -86,7 +86,7 @@ pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, forme
 /// before the schedule do not belong to it. `leaps`: whether the mark leaps over ticks. Entries that may be withdrawn with
 /// a leap are not joined to the entry of earlier ticks.
 pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leaps: bool) {
-    let (now, front) = (transition.server.now, transition.front);
+    let (now, front) = (transition.server.now, transition.latest_correct_time);
     let record = transition.record_mut();
     let decided = record.decided_before(claim.tick, front);
     let is_under = record.is_under(&claim.schedule_hash);

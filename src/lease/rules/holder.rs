@@ -66,8 +66,7 @@ fn take_back(transition: &mut Transition<'_>, renew: &Renew) {
     let record = transition.record_mut();
     record.phase = Phase::Running;
     record.verdict = None;
-    record.stop_run = None;
-    record.stop_reason = None;
+    record.clear_stop();
 }
 
 /// Decides the end of a run.
@@ -140,8 +139,7 @@ fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
     record.ended = Some(ended);
     record.verdict = Some(finish.verdict);
     record.forgo_rerun_if_stopped();
-    record.stop_run = None;
-    record.stop_reason = None;
+    record.clear_stop();
 }
 
 fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
@@ -163,7 +161,7 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
 pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) -> Decision {
     let now = transition.server.now;
     transition.set_latest_correct_time(now);
-    let (remembers, front) = (transition.remembers(&abandon.era), transition.front);
+    let (remembers, front) = (transition.remembers(&abandon.era), transition.latest_correct_time);
     let Some(record) = transition.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running())
     else {
         return transition.answer(Answer::AlreadyDecided);
@@ -207,8 +205,7 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
 /// Makes the tick claimable again, as before its grant.
 fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
     record.phase = Phase::Idle;
-    record.stop_run = None;
-    record.stop_reason = None;
+    record.clear_stop();
     let before = UtcMillis(tick.as_millis() - 1);
     record.leaps.forget_ran(|leap| leap.covers(tick.instant()));
     if tick.instant() == record.mark {
@@ -227,8 +224,7 @@ fn give_rerun_back(record: &mut Record) {
     record.tries -= 1;
     record.verdict = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
     record.forgo_rerun_if_stopped();
-    record.stop_run = None;
-    record.stop_reason = None;
+    record.clear_stop();
 }
 
 /// Puts back what a store that forgot must know of a granted lock. A record that was missing gets no era, so that the next
@@ -242,7 +238,7 @@ fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMil
         record.settles_at = lease_now.plus(SETTLING);
         Record { lost_after: None, ..record }
     });
-    if record.is_as_made() {
+    if record.is_as_created() {
         // The record was opened by a replica that had not seen the earlier ticks. The holder had seen them, up to its own.
         record.lost_after =
             record.lost_after.or(Some(decided_up_to(lease)).filter(|told| *told < record.mark));

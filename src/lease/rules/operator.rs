@@ -222,7 +222,7 @@ fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
 /// their entry. What was decided about other ticks stays so, also between open leaps.
 fn set_mark(mut transition: Transition<'_>, wall: UtcMillis) -> Decision {
     transition.set_latest_correct_time(wall);
-    let (latest, front) = (transition.server.now.max(wall), transition.front);
+    let (latest, front) = (transition.server.now.max(wall), transition.latest_correct_time);
     if transition.record_mut().mark <= front {
         return transition.answer(Answer::AlreadyDecided);
     }

@@ -10,7 +10,7 @@ use super::transition::Transition;
 /// Returns `held` for a tick in an open leap until the caller has watched a steady clock for the longest lease: the clock
 /// that shows that the mark lies ahead may be the wrong one.
 pub(super) fn open_leap_waits(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<Answer> {
-    let (calm, front) = (transition.calm(request.caller), transition.front);
+    let (calm, front) = (transition.calm(request.caller), transition.latest_correct_time);
     let record = transition.record_mut();
     let needed = request.longest_lease(record);
     let waits = record.is_reopened(request.tick, front) && calm < needed;
@@ -21,7 +21,7 @@ pub(super) fn open_leap_waits(transition: &mut Transition<'_>, request: &GrantRe
 /// watched the clock for all of that time, they become a leap: the clock may have jumped over them, without the time having
 /// passed.
 pub(super) fn raise_mark(transition: &mut Transition<'_>, claim: &Claim, idle: Option<Tick>) {
-    let (now, front, caller) = (transition.server.now, transition.front, &claim.caller);
+    let (now, front, caller) = (transition.server.now, transition.latest_correct_time, &claim.caller);
     let is_off = transition.is_off(caller.expect);
     let record = transition.record_mut();
     let after = record.decided_before(claim.tick, front).max(record.schedule_since);

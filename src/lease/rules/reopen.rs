@@ -10,25 +10,29 @@ use super::early::EARLY_TOLERANCE;
 use super::transition::{SETTLING, SYNC_TOLERANCE, Transition, maybe_decided};
 
 impl Transition<'_> {
-    /// Sets `front`, given that the caller's wall clock shows `wall`.
+    /// Sets `latest_correct_time`, given that the caller's wall clock shows `wall`.
     pub(crate) fn set_latest_correct_time(&mut self, wall: UtcMillis) {
-        self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
+        self.latest_correct_time = self.server.now.max(wall).plus(EARLY_TOLERANCE);
     }
 
     /// Returns an instant that no correct clock exceeds. A request without a wall clock uses the store's clock.
-    fn latest_correct_time(&self) -> UtcMillis {
+    fn latest_correct_time_or_now(&self) -> UtcMillis {
         let now = self.server.now;
-        if self.front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { self.front }
+        if self.latest_correct_time == UtcMillis(i64::MAX) {
+            now.plus(EARLY_TOLERANCE)
+        } else {
+            self.latest_correct_time
+        }
     }
 
     /// Whether the tick is decided.
     pub(super) fn is_decided(&self, tick: Tick) -> bool {
-        self.record.as_ref().is_some_and(|record| record.is_decided(tick, self.front))
+        self.record.as_ref().is_some_and(|record| record.is_decided(tick, self.latest_correct_time))
     }
 
     /// Opens leaps that lie ahead of every correct clock: their ticks have not come yet, and lose their entries.
     pub(crate) fn reopen(&mut self) {
-        let (now, front) = (self.server.now, self.latest_correct_time());
+        let (now, front) = (self.server.now, self.latest_correct_time_or_now());
         let record = self.record_mut();
         if record.mark <= front {
             return;
@@ -53,7 +57,7 @@ impl Transition<'_> {
 
     /// Whether these ticks, which have not come, were opened again after the caller learned of them.
     pub(crate) fn was_returned_after(&mut self, open: &Open, ahead: Ahead) -> bool {
-        let (front, record) = (self.front, self.record_mut());
+        let (front, record) = (self.latest_correct_time, self.record_mut());
         let is_newer =
             open.reopened_ahead_count < record.reopened_ahead_count && ahead.to <= record.reopened_ahead;
         ahead.to > front && (ahead.to <= record.reopened || is_newer)
@@ -62,7 +66,7 @@ impl Transition<'_> {
     /// Keeps the ticks decided that the caller knows to have run, if the store forgot them; also those that a clock which
     /// was ahead decided.
     pub(crate) fn merge_ahead(&mut self, ahead: Ahead, caller: &Caller) {
-        let (now, front) = (self.server.now, self.front);
+        let (now, front) = (self.server.now, self.latest_correct_time);
         let come = now.plus(EARLY_TOLERANCE);
         let record = self.record_mut();
         if ahead.to <= front {
@@ -118,7 +122,7 @@ impl Transition<'_> {
     /// Rule 4 within one era: if the record knows less than the store told the caller, the store went back to an older
     /// state, and may have forgotten a holder, and decisions up to now.
     pub(crate) fn detect_rollback(&mut self, caller: &Caller, lease: Duration) {
-        let (now, shown) = (self.server.now, self.latest_correct_time());
+        let (now, shown) = (self.server.now, self.latest_correct_time_or_now());
         let record = self.record_mut();
         let opened = record.opened_again(shown);
         let known = record.decided_beyond(opened, shown).max(opened);

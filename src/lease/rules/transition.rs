@@ -1,4 +1,5 @@
-//! A decision in the making: the record as it will be, the entries so far, and the rules that several requests share.
+//! A decision that is being made: the record as it will be, the entries so far, and the rules that several requests
+//! share.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ pub(crate) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 /// Within this time every replica that reaches the store has learned of a new era and has reported what it remembers.
 pub(crate) const SETTLING: Duration = Duration::from_secs(5);
 
-/// No replica is granted this many fences between two heartbeats. As milliseconds of a clock, this is ten seconds.
+/// No replica is granted this many fences between two heartbeats. Fences follow the clock in milliseconds, so this is
+/// ten seconds.
 const UNREPORTED_FENCES: i64 = 10_000;
 
 /// What a store has to do in one atomic step: write `record`, append `entries`, answer `reply`.
@@ -27,13 +29,14 @@ pub struct Decision {
     pub record: Option<Record>,
     /// The entries to append, oldest first.
     pub entries: Vec<HistoryEntry>,
-    /// The tick right before the ticks of the first entry, if that entry may continue another one: if the newest entry in
-    /// the history ends with this tick and can be joined, one entry for both replaces it.
+    /// Set if the first entry may continue the newest entry of the history: the tick right before the ticks of the first entry.
+    /// If the newest entry ends with that tick and the two can be joined, one entry replaces both.
     pub follows: Option<Tick>,
     /// Leaps whose entries without a run are withdrawn, because a clock that was ahead made them.
     pub retracted: Vec<Leap>,
-    /// The run whose end is reported for the first time. Runs of other entries may have their entry already: the store
-    /// forgot their end, or went back, and the history is stored apart from the record. They get no second one.
+    /// The run whose end is reported for the first time. A run of any other entry may have its entry already, because
+    /// the history is stored apart from the record, and the store may have forgotten the end: it gets no second
+    /// entry.
     pub ends: Option<RunId>,
     /// The answer to the request.
     pub reply: Reply,
@@ -57,12 +60,12 @@ impl Decision {
         entry.run.is_none() && self.retracted.iter().any(is_in)
     }
 
-    /// Whether the run of the entry may have one in the history already.
+    /// Whether the history may already have an entry of the same run.
     pub fn may_repeat(&self, entry: &HistoryEntry) -> bool {
         entry.run.is_some() && entry.run != self.ends
     }
 
-    /// Whether the run of the entry has one in the history already.
+    /// Whether the history already has an entry of the same run.
     pub fn repeats(&self, entry: &HistoryEntry, history: &[HistoryEntry]) -> bool {
         self.may_repeat(entry) && history.iter().any(|other| other.run == entry.run)
     }
@@ -82,28 +85,28 @@ pub(crate) fn maybe_decided(heard: UtcMillis) -> UtcMillis {
     if Protection::MarkReset.is_on() { heard.plus(EARLY_TOLERANCE) } else { UtcMillis(0) }
 }
 
-/// A decision in the making.
+/// A decision that is being made.
 pub(crate) struct Transition<'a> {
     pub(crate) record: Option<Record>,
     pub(crate) entries: Vec<HistoryEntry>,
     pub(crate) follows: Option<Tick>,
     pub(crate) retracted: Vec<Leap>,
     pub(crate) ends: Option<RunId>,
-    /// No correct clock shows more: the later of the store's clock and the caller's, plus the tolerance. The latest instant
-    /// of all where that does not matter.
-    pub(crate) front: UtcMillis,
+    /// No correct clock shows a later time: the later of the store's clock and the caller's, plus the tolerance. `i64::MAX` for a
+    /// request that does not need it.
+    pub(crate) latest_correct_time: UtcMillis,
     pub(crate) server: &'a Server,
 }
 
 impl<'a> Transition<'a> {
     pub(crate) fn of(record: Option<&Record>, server: &'a Server) -> Self {
-        let (record, front) = (record.cloned(), UtcMillis(i64::MAX));
+        let (record, latest_correct_time) = (record.cloned(), UtcMillis(i64::MAX));
         let (entries, retracted) = (Vec::new(), Vec::new());
-        Self { record, entries, follows: None, retracted, ends: None, front, server }
+        Self { record, entries, follows: None, retracted, ends: None, latest_correct_time, server }
     }
 
     pub(crate) fn answer(self, answer: Answer) -> Decision {
-        let mark = self.record.as_ref().map(|record| record.decided_up_to(self.front));
+        let mark = self.record.as_ref().map(|record| record.decided_up_to(self.latest_correct_time));
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
         let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
@@ -200,7 +203,7 @@ impl<'a> Transition<'a> {
     /// that had not seen them, and nothing was decided since.
     pub(crate) fn merge_lost(&mut self, caller: &Caller) {
         let record = self.record_mut();
-        if record.is_as_made() {
+        if record.is_as_created() {
             record.lost_after = record.lost_after.or(caller.known_mark.filter(|seen| *seen < record.mark));
         }
     }
@@ -209,7 +212,7 @@ impl<'a> Transition<'a> {
     /// less of earlier ones.
     pub(crate) fn merge_memory(&mut self, open: &Open) {
         self.merge_lost(&open.caller);
-        let (now, heard, front) = (self.server.now, open.latest_of_earlier_eras, self.front);
+        let (now, heard, front) = (self.server.now, open.latest_of_earlier_eras, self.latest_correct_time);
         // Fences up to the time that was seen may have been granted and forgotten. If the clock shows more by now, new
         // fences are above them anyway.
         let shown = heard.max(open.caller.latest_store_time);
@@ -217,7 +220,7 @@ impl<'a> Transition<'a> {
             let record = self.record_mut();
             record.floor = record.floor.max(Fence(shown.0));
         }
-        // A time that only a clock that was ahead has shown is no news once the ticks up to it were opened again.
+        // A time that only a wrong clock has shown does not count any more once the ticks up to it were opened again.
         let is_opened = heard > front && maybe_decided(heard) <= self.record_mut().reopened_ahead;
         if heard == UtcMillis(0) || is_opened {
             return;
@@ -235,8 +238,8 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Raises the floor of a record that is not settled above the fences that only a silent replica knows. If no clock was
-    /// ahead, the store's own time is above them.
+    /// If the record is not settled, raises its floor above the fences that only a silent replica knows. If no clock was ahead,
+    /// the store's own time is above them already.
     pub(crate) fn raise_floor(&mut self, caller: &Caller) {
         let (now, is_unsettled) = (self.server.now, self.unsettled().is_some());
         let record = self.record_mut();
@@ -257,9 +260,9 @@ impl<'a> Transition<'a> {
         record.lease = wait;
     }
 
-    /// Returns the time from which a new lock is leased: now, or the latest time that was seen before the store's clock was
-    /// set back. That step may be undone before any other caller sees it. A caller that has watched for long enough would
-    /// have seen that.
+    /// Returns the time from which a new lock is leased: now, or the latest time that was seen before the store's clock was set
+    /// back. That step may be undone before any other caller sees it. For a caller that is calm for the longest lease, `grant`
+    /// passes 0: it would have seen that step.
     pub(crate) fn leased_from(&self, heard: UtcMillis) -> LeaseInstant {
         let Server { lease_now, memory, .. } = *self.server;
         match memory {
@@ -303,8 +306,7 @@ impl<'a> Transition<'a> {
         record.ended = Some(ended);
         record.verdict = Some(verdict);
         record.forgo_rerun_if_stopped();
-        record.stop_run = None;
-        record.stop_reason = None;
+        record.clear_stop();
         self.entries.push(entry);
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Heartbeat {
     /// What the heartbeat reports.
     pub(crate) beat: watch::Receiver<Beat>,
     /// Requests a heartbeat at once.
-    pub(crate) now: Arc<Notify>,
+    pub(crate) beat_now: Arc<Notify>,
     /// Where the exchanges are sent; one that has not been taken yet delays the next.
     pub(crate) exchanges: mpsc::Sender<Exchange>,
 }
@@ -52,7 +52,7 @@ impl Heartbeat {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
-                () = self.now.notified() => {}
+                () = self.beat_now.notified() => {}
             }
             let beat = Beat { told: told.clone(), ..self.beat.borrow().clone() };
             let sent = self.clock.boot();
@@ -74,12 +74,10 @@ impl Driver {
         let (draining, ahead_ms) = (self.draining, self.health.clock_skew.ahead_ms());
         let (full, name_taken) =
             (self.capacity.is_full(), self.health.is_name_taken(self.context.clock.boot()));
-        let (slewed, largest_fence) = {
-            let store_clock = self.context.store_clock();
-            let store_clock = store_clock.as_ref();
-            let slewed = store_clock.and_then(|store_clock| store_clock.slewed(self.context.clock.boot()));
-            (slewed, store_clock.map(StoreClock::largest_fence).unwrap_or_default())
+        let reported = |store_clock: &StoreClock| {
+            (store_clock.slewed(self.context.clock.boot()), store_clock.largest_fence())
         };
+        let (slewed, largest_fence) = self.context.read_store_clock(reported).unwrap_or_default();
         self.beat.send_modify(|beat| {
             also(beat);
             beat.ahead_ms = ahead_ms;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::job::{Cause, JobName, JobSpec, RunId, Tick};
-use crate::lease::{Answer, Deadline, Era, Manual, Pace, Record, Reply};
+use crate::lease::{Answer, Deadline, Era, Manual, Record, Reply};
 use crate::replica::driver::Driver;
 use crate::replica::errand;
 pub(crate) use crate::replica::tick::action::{Doubt, Won};
@@ -198,7 +198,7 @@ impl Driver {
     fn take(&mut self, job: &JobName, asked_as: Option<&Arc<JobSpec>>, won: Won, sent: BootInstant) {
         let defined = self.jobs.get(job).map(|job| &job.spec);
         let spec = asked_as.filter(|spec| defined.is_some_and(|defined| defined == *spec));
-        let deadline = spec.map(|spec| Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent));
+        let deadline = spec.map(|spec| Deadline::of_job(spec, sent));
         let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.context.clock.boot()));
         if self.stopping || !in_time || self.runs_itself(job) {
             self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });

@@ -102,7 +102,7 @@ impl Driver {
     fn hear_mark(&mut self, job: &JobName, record: &Record) {
         let now = self.context.now();
         let Some(contest) = self.contests.get_mut(job) else { return };
-        if contest.is_ahead(now) || contest.returns_ahead() < record.reopened_ahead_count {
+        if contest.is_ahead(now) || contest.reopened_ahead_count() < record.reopened_ahead_count {
             contest.close();
             self.outdate_opening(job);
         }

@@ -71,7 +71,7 @@ pub(crate) fn orphans(notes: &[(JobName, LeaseNote)], signs: Vec<Sign>) -> Vec<O
 
 impl Orphan {
     /// Returns how long its guard may take to end it.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn kill_limit(&self) -> Duration {
         let grace = match &self.note {
             Some(LeaseNote::Running { loss_grace, .. }) => *loss_grace,
             Some(LeaseNote::Ended(_)) => Duration::ZERO,
@@ -183,7 +183,7 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
 /// Returns the job's record if the store answers: it contains the run's last sign of life.
 pub(crate) async fn last_record(context: &Context, job: &JobName) -> Option<Record> {
     context.store.ready().await.ok()?;
-    context.store.records(std::slice::from_ref(job)).await.ok()?.pop()?
+    context.store.record_of(job).await.ok()?
 }
 
 /// Returns a finish for a run that is still going. Only a test build without the protection sends it.

@@ -160,9 +160,9 @@ impl Driver {
                 contest.hear_of_rerun(reply.rerun.as_ref(), now);
             }
             match reply.map(|reply| (reply.mark, reply.answer)) {
-                Ok((mark, Answer::Opened { since, pausing, ahead, closed, returns_ahead })) => {
+                Ok((mark, Answer::Opened { since, pausing, ahead, closed, reopened_ahead_count })) => {
                     contest.opened(mark.unwrap_or_default(), since, now);
-                    contest.told_ahead(ahead, returns_ahead);
+                    contest.told_ahead(ahead, reopened_ahead_count);
                     let before = std::mem::replace(&mut contest.closed_ahead, closed);
                     lies_ahead
                         .extend(closed.filter(|_| closed != before).map(|closed| (job.clone(), closed)));

@@ -25,7 +25,7 @@ pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     let look = |job: JobName| {
         let context = Arc::clone(&context);
         async move {
-            let read = context.store.records(std::slice::from_ref(&job)).await;
+            let read = context.store.record_of(&job).await;
             (job, read)
         }
     };
@@ -33,10 +33,7 @@ pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     let (mut running, mut unread) = (Vec::new(), Vec::new());
     while let Some((job, read)) = looks.next().await {
         match read {
-            Ok(records) => {
-                let records = records.into_iter().flatten().filter(Record::is_running);
-                running.extend(records.map(|record| (job.clone(), record)));
-            }
+            Ok(record) => running.extend(record.filter(Record::is_running).map(|record| (job, record))),
             Err(StoreError::Refused(_)) => {}
             Err(StoreError::NotSent(_) | StoreError::Unknown(_)) => unread.push(job),
         }
@@ -51,12 +48,8 @@ pub(super) async fn settle(context: Arc<Context>, run: Run, manual: Manual) -> D
 }
 
 async fn settle_run(context: &Context, run: &Run, manual: Manual) -> Result<Settled, StoreError> {
-    let job = std::slice::from_ref(&run.job);
-    let going_on = |records: Vec<Option<Record>>| {
-        let goes_on = |record: &Record| record.is_running() && record.run == Some(run.run);
-        records.into_iter().flatten().find(goes_on)
-    };
-    let before = going_on(context.store.records(job).await?);
+    let goes_on = |record: &Record| record.is_running() && record.run == Some(run.run);
+    let before = context.store.record_of(&run.job).await?.filter(goes_on);
     if let Some(record) = &before {
         let left = record.lock_left(context.store_time());
         if !left.is_zero() {
@@ -64,11 +57,11 @@ async fn settle_run(context: &Context, run: &Run, manual: Manual) -> Result<Sett
         }
         let reply = context.store.submit(&run.job, &Request::Manual(manual)).await?;
         context.hear(&reply);
-        if going_on(context.store.records(job).await?).is_some() {
+        if context.store.record_of(&run.job).await?.is_some_and(|record| goes_on(&record)) {
             return Ok(Settled::InVain);
         }
     }
-    let history = context.store.history(job, NEWEST_ENTRIES).await?;
+    let history = context.store.history(std::slice::from_ref(&run.job), NEWEST_ENTRIES).await?;
     let entry = history.into_iter().flat_map(|(_, entries)| entries).find(|entry| entry.run == Some(run.run));
     Ok(Settled::Over { here: before.is_some(), entry: entry.map(Box::new) })
 }

@@ -68,7 +68,7 @@ pub(super) async fn make_sure(context: &Arc<Context>, orphan: &Orphan) -> Result
             }
         }
     };
-    let let_go = tokio::time::timeout(orphan.patience(), let_go).await;
+    let let_go = tokio::time::timeout(orphan.kill_limit(), let_go).await;
     let state = let_go.map_err(|_| StillAlive::Held)?;
     if state == SignState::Missing && is_noted_as_running {
         return Err(StillAlive::Unseen(NO_SIGN));

@@ -20,8 +20,8 @@ use super::ticker::{LEAD, take_coming};
 /// Ticks are planned anew when the clock by which they are due turns out to be off by more than this.
 const REPLAN: Duration = Duration::from_millis(500);
 
-/// A guard that was made ahead for a tick waits this long after its instant.
-const BOOKED_FOR: Duration = Duration::from_secs(2);
+/// A guard that is ready for a tick waits this long after its instant.
+const RESERVED_FOR: Duration = Duration::from_secs(2);
 
 impl Driver {
     /// Handles a step of the wall clock: plans every tick anew, and checks what is due by now.
@@ -33,7 +33,7 @@ impl Driver {
     }
 
     /// Whether the wall clock was stepped since its last reading, and no timer reported it.
-    fn is_quietly_stepped(&mut self) -> bool {
+    fn notice_quiet_step(&mut self) -> bool {
         let reading = WallReading::of(&*self.context.clock);
         let before = self.health.wall.replace(reading);
         before.is_some_and(|before| reading.is_stepped_since(&before, REPLAN))
@@ -50,7 +50,8 @@ impl Driver {
         self.look_at_all();
     }
 
-    /// Requires a record to be opened again where its known mark lies ahead: a clock that was ahead decided that.
+    /// Requires a record to be opened again if its known mark, or the start of its schedule, lies ahead: a clock that
+    /// was ahead has set it.
     fn close_what_is_ahead(&mut self) {
         let now = self.context.now();
         let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));
@@ -75,8 +76,9 @@ impl Driver {
                 let has_slot = self.capacity.has_slot_for(&coming.job);
                 let takes = self.health.roster.standing(&job.spec, has_slot) == Eligibility::Takes;
                 // A tick that was announced before a reload may not be in the schedule any more.
-                let is_one = || job.spec.schedule.at_or_before(coming.tick.instant()) == Some(coming.tick);
-                takes && self.health.roster.stagger(&job.spec, coming.tick).is_zero() && is_one()
+                let is_scheduled =
+                    || job.spec.schedule.at_or_before(coming.tick.instant()) == Some(coming.tick);
+                takes && self.health.roster.stagger(&job.spec, coming.tick).is_zero() && is_scheduled()
             })
         };
         let now = self.context.now();
@@ -85,7 +87,7 @@ impl Driver {
         let last = first.iter().map(|(coming, _)| coming.tick.instant()).max();
         let Some(last) = last.filter(|_| !self.draining) else { return };
         let left = last.since(now).min(LEAD);
-        let until = self.context.clock.boot().plus(left + BOOKED_FOR);
+        let until = self.context.clock.boot().plus(left + RESERVED_FOR);
         let (runs, guards) = (first.len(), Arc::clone(&self.context.guards));
         // The zygote, which makes guards, may be frozen. Nothing waits for it: a run that finds no guard ready requests
         // one.
@@ -107,7 +109,7 @@ impl Driver {
     }
 
     /// Logs the jobs that no live replica may run.
-    fn look_for_vacancies(&mut self) {
+    fn log_unschedulable_jobs(&mut self) {
         let jobs = self.contests.values().filter(|contest| !contest.is_retired()).map(Contest::spec);
         for event in self.unschedulable.look(&self.health.roster, jobs, self.context.clock.boot()) {
             self.context.events.tell(event);
@@ -116,20 +118,20 @@ impl Driver {
 
     /// Processes a heartbeat that was answered, or got no answer.
     pub(crate) fn exchanged(&mut self, exchange: Exchange) {
-        if self.is_quietly_stepped() {
+        if self.notice_quiet_step() {
             self.clock_stepped();
         }
         self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.health.outage().is_some());
         let change = self.health.take_in(&exchange, &mut self.context.store_clock());
-        let stages = self.context.traffic.stages.times();
+        let stages = self.context.traffic.start_latency.times();
         self.update_beat(|beat| beat.stages = stages);
         self.context.guards.release();
-        if let Some(count) = self.unsynced.news(self.context.clock.boot()) {
+        if let Some(count) = self.late_claims.news(self.context.clock.boot()) {
             self.context.events.tell(Event::ClaimsUnsynced { count });
         }
         let Ok(pulse) = exchange.result else { return };
-        self.look_for_vacancies();
+        self.log_unschedulable_jobs();
         if change == HealthChange::Reopen {
             self.contests.values_mut().for_each(Contest::close);
             self.opening.values_mut().for_each(|begun| *begun = None);

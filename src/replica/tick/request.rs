@@ -37,7 +37,7 @@ pub(crate) struct Proposal<'a> {
     /// Ticks that are known to have run.
     pub(super) ahead: Option<Ahead>,
     /// How often ticks that had not come had been opened again when `ahead` was reported.
-    pub(super) returns_ahead: u64,
+    pub(super) reopened_ahead_count: u64,
 }
 
 impl Contest {
@@ -61,7 +61,7 @@ impl Contest {
             delayed_by: self.delayed_by,
             on_interrupt,
             ahead: self.known_to_have_run(),
-            returns_ahead: self.returns_ahead(),
+            reopened_ahead_count: self.reopened_ahead_count(),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Proposal<'_> {
             schedule_since: since,
             wall,
             ahead: self.ahead,
-            reopened_ahead_count: self.returns_ahead,
+            reopened_ahead_count: self.reopened_ahead_count,
             lease: self.spec.lease,
             files_agree: false,
             is_known_job: self.is_known || self.decided > UtcMillis(0),

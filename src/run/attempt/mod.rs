@@ -84,18 +84,18 @@ pub async fn attempt(
     let started = log.now();
     let mut output = Output::new(Sink::new(log, output, launch.max_output));
     let mut birth = Birth::default();
-    let fate = live(guards, launch, &mut output, (control, &mut birth)).await;
+    let end = live(guards, launch, &mut output, (control, &mut birth)).await;
     Ended {
-        verdict: fate.verdict,
-        was_tried: fate.was_tried,
-        exit_code: fate.exit.code,
-        signal: fate.exit.signal,
-        error: fate.error,
+        verdict: end.verdict,
+        was_tried: end.was_tried,
+        exit_code: end.exit.code,
+        signal: end.exit.signal,
+        error: end.error,
         tail: output.sink().tail(),
-        was_stuck: fate.was_stuck,
+        was_stuck: end.was_stuck,
         started,
-        ago: fate.ago,
-        finished: fate.finished,
+        ago: end.ago,
+        finished: end.finished,
         log_bytes: output.sink().written(),
         birth,
     }
@@ -109,7 +109,7 @@ async fn live(
 ) -> AttemptEnd {
     let log = output.sink().log();
     let over = CancellationToken::new();
-    let fate = match Process::spawn(guards, launch, log.sign(), &control).await {
+    let end = match Process::spawn(guards, launch, log.sign(), &control).await {
         Ok(Spawned::Ordered(order)) => return AttemptEnd::untried(order.reason, log),
         Ok(Spawned::Asked(asked)) => {
             let (process, pipes) = *asked;
@@ -117,19 +117,19 @@ async fn live(
             output.connect(pipes);
             let drive = AttemptDriver::new(process, (guards, launch), log);
             let driving = async {
-                let fate = drive.until_over(&mut control, birth).await;
+                let end = drive.until_over(&mut control, birth).await;
                 // Ends the passing on of output. The error of a failed start is added to the output below.
                 over.cancel();
-                fate
+                end
             };
             tokio::join!(driving, output.pass_on(&over)).0
         }
         Err(error) => AttemptEnd::not_started(error, log),
     };
-    if let Some(error) = &fate.error {
+    if let Some(error) = &end.error {
         output.say(&error.to_string());
         over.cancel();
         output.pass_on(&over).await;
     }
-    fate
+    end
 }

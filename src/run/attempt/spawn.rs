@@ -43,7 +43,7 @@ pub(super) async fn ask(
     control: &RunControl,
 ) -> Result<SpawnReply, RunError> {
     let names_account = launch.user.is_some() || launch.group.is_some();
-    if !names_account && guards.is_one_ready() {
+    if !names_account && guards.has_ready_guard() {
         let hand_over =
             |request: &GuardRequest, handed: &[BorrowedFd<'_>]| guards.request_ready_guard(request, handed);
         match ask_by(launch, sign.as_ref(), control, hand_over) {

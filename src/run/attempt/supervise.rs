@@ -14,19 +14,19 @@ use crate::run::history::run_log::RunLog;
 use crate::time::{Clock, SystemClock, UtcMillis};
 
 use super::launch::Launch;
-use super::process::{Process, Said};
+use super::process::{Process, RunReport};
 use super::start_error::start_error;
 use super::state::{AttemptAction, AttemptEvent, AttemptState, ChildExit, Limits, Step, Tree};
 use super::stop::{RunControl, StopOrder, StopReason};
 
-/// First pause between two searches of a tree that should be dead.
-const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// First interval between two searches of a tree that should be dead.
+const FIRST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Longest pause between two searches, and so the longest time by which a lock is held too long.
-const SLOWEST_LOOK: Duration = Duration::from_millis(100);
+/// Longest interval between two searches, and so the longest time by which a lock is held too long.
+const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A guard that has not killed its run this long after it should have counts as frozen: the replica kills the run
-/// itself.
+/// A guard counts as frozen if it has not killed its run within this time after it should: then the replica kills the
+/// run itself.
 const GUARDS_TURN: Duration = Duration::from_millis(200);
 
 /// A guard that has reported nothing by then never will: the guard or the zygote is frozen.
@@ -52,7 +52,7 @@ pub(super) struct AttemptDriver<'a> {
     limits: Limits,
     state: AttemptState,
     start: Instant,
-    pause: Duration,
+    search_interval: Duration,
     /// When the guard or the zygote is killed if the guard has reported nothing; `None` once that is done.
     birth_limit: Option<Instant>,
     log: &'a RunLog,
@@ -61,7 +61,7 @@ pub(super) struct AttemptDriver<'a> {
 /// What an attempt has to handle next.
 enum AttemptNews {
     /// A report of its guard.
-    Said(Said),
+    Report(RunReport),
     /// A stop order, an instant that has come, or the result of a search.
     Event(AttemptEvent),
     /// A new deadline.
@@ -71,8 +71,8 @@ enum AttemptNews {
 }
 
 impl AttemptEnd {
-    /// Returns the fate of an attempt that was stopped before its start. A run that an operator or a newer tick has
-    /// killed is not started on another replica either.
+    /// Returns the end of an attempt that was stopped before its start. One that an operator or a newer tick has
+    /// killed counts as tried, so that no other replica starts it.
     pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
         let (verdict, finished) = (reason.verdict(), log.now());
         let was_tried = verdict.outcome == Outcome::Killed;
@@ -96,7 +96,7 @@ impl<'a> AttemptDriver<'a> {
             limits: launch.limits(),
             state: AttemptState::Running,
             start: Instant::now(),
-            pause: Duration::ZERO,
+            search_interval: Duration::ZERO,
             birth_limit: Some(Instant::now() + BIRTH_LIMIT),
             log,
         }
@@ -107,13 +107,13 @@ impl<'a> AttemptDriver<'a> {
         // The grace of an order that came while the command was being started is used up.
         let ordered = *control.stops.borrow_and_update();
         let late = ordered.map(|order| AttemptEvent::Stop(StopOrder { grace: Duration::ZERO, ..order }));
-        if let Some(fate) = late.and_then(|event| self.feed(event)) {
-            return fate;
+        if let Some(end) = late.and_then(|event| self.feed(event)) {
+            return end;
         }
         loop {
             let news = self.next_news(control).await;
-            let fate = match news {
-                AttemptNews::Said(said) => self.hear(said),
+            let end = match news {
+                AttemptNews::Report(report) => self.hear(report),
                 // A run that had ended by itself when a stop came keeps its own verdict, in whatever order the
                 // replica learns of the two.
                 _ => self.catch_up().or_else(|| self.take_in(news, control)),
@@ -122,17 +122,17 @@ impl<'a> AttemptDriver<'a> {
                 birth.born = Some(SystemClock.boot());
                 control.born.cancel();
             }
-            if let Some(fate) = fate {
-                return fate;
+            if let Some(end) = end {
+                return end;
             }
         }
     }
 
     /// Handles the reports that the guard has sent by now.
     fn catch_up(&mut self) -> Option<AttemptEnd> {
-        while let Some(said) = self.process.said_so_far() {
-            if let Some(fate) = self.hear(said) {
-                return Some(fate);
+        while let Some(report) = self.process.try_next_report() {
+            if let Some(end) = self.hear(report) {
+                return Some(end);
             }
         }
         None
@@ -140,33 +140,33 @@ impl<'a> AttemptDriver<'a> {
 
     async fn next_news(&mut self, control: &mut RunControl) -> AttemptNews {
         let wake = self.state.wake_at(&self.limits).and_then(|after| self.start.checked_add(after));
-        let looks = self.state.killing_since().is_some();
+        let searches = self.state.killing_since().is_some();
         let birth = self.birth_limit.filter(|_| self.process.is_unborn());
         tokio::select! {
             biased;
-            said = self.process.said() => AttemptNews::Said(said),
+            report = self.process.next_report() => AttemptNews::Report(report),
             order = next_order(&mut control.stops) => AttemptNews::Event(AttemptEvent::Stop(order)),
             () = sleep_until(wake.unwrap_or(self.start)), if wake.is_some() => AttemptNews::Event(AttemptEvent::Clock),
-            () = sleep(self.pause), if looks => self.look(),
+            () = sleep(self.search_interval), if searches => self.search(),
             Ok(()) = control.deadlines.changed() => AttemptNews::Deadline,
             () = sleep_until(birth.unwrap_or(self.start)), if birth.is_some() => AttemptNews::Unborn,
         }
     }
 
-    fn look(&mut self) -> AttemptNews {
-        self.pause = (self.pause * 2).clamp(FIRST_LOOK, SLOWEST_LOOK);
+    fn search(&mut self) -> AttemptNews {
+        self.search_interval = (self.search_interval * 2).clamp(FIRST_INTERVAL, LONGEST_INTERVAL);
         let due = self.state.killing_since().unwrap_or_default() + GUARDS_TURN;
-        let by_hand = self.process.is_lost() || self.start.elapsed() >= due;
-        let tree = if by_hand { self.process.strike(self.guards) } else { Tree::Alive };
+        let guard_failed = self.process.is_lost() || self.start.elapsed() >= due;
+        let tree = if guard_failed { self.process.strike(self.guards) } else { Tree::Alive };
         if self.process.presses() {
-            self.pause = FIRST_LOOK;
+            self.search_interval = FIRST_INTERVAL;
         }
         AttemptNews::Event(AttemptEvent::Tree(tree))
     }
 
     fn take_in(&mut self, news: AttemptNews, control: &mut RunControl) -> Option<AttemptEnd> {
         match news {
-            AttemptNews::Said(said) => self.hear(said),
+            AttemptNews::Report(report) => self.hear(report),
             AttemptNews::Event(event) => self.feed(event),
             AttemptNews::Deadline => {
                 self.process.tell(GuardOrder::Deadline(*control.deadlines.borrow_and_update()));
@@ -187,33 +187,33 @@ impl<'a> AttemptDriver<'a> {
         let (job, run) = (self.log.job(), self.log.run());
         if self.process.kill_unborn() {
             tracing::error!(%job, %run, "guard does not start: it is killed");
-        } else if self.guards.give_up() {
+        } else if self.guards.kill_hanging_zygote() {
             tracing::error!(%job, %run, "guard does not start: `lease-guards` is killed and started again");
         } else {
-            self.birth_limit = Some(Instant::now() + SLOWEST_LOOK);
+            self.birth_limit = Some(Instant::now() + LONGEST_INTERVAL);
             return None;
         }
         self.birth_limit = None;
         self.feed(AttemptEvent::Stop(StopOrder { reason: StopReason::GuardLost, grace: Duration::ZERO }))
     }
 
-    fn hear(&mut self, said: Said) -> Option<AttemptEnd> {
-        match said {
-            Said::Started => None,
-            Said::NotStarted(code) if code >> STEP_SHIFT == STEP_OVERDUE => {
+    fn hear(&mut self, report: RunReport) -> Option<AttemptEnd> {
+        match report {
+            RunReport::Started => None,
+            RunReport::NotStarted(code) if code >> STEP_SHIFT == STEP_OVERDUE => {
                 self.process.release();
                 Some(AttemptEnd::untried(StopReason::LockLost, self.log))
             }
-            Said::NotStarted(code) => {
+            RunReport::NotStarted(code) => {
                 self.process.release();
                 let error = std::io::Error::from_raw_os_error(code);
                 let error = start_error(self.launch, self.process.is_switched, error);
                 Some(AttemptEnd::not_started(error, self.log))
             }
-            Said::Exited(exit) => self.feed(AttemptEvent::Exited(exit)),
-            Said::Stopped(exit) => self.feed(AttemptEvent::Stopped(exit)),
-            Said::Empty => self.feed(AttemptEvent::Tree(Tree::Empty)),
-            Said::Lost => {
+            RunReport::Exited(exit) => self.feed(AttemptEvent::Exited(exit)),
+            RunReport::Stopped(exit) => self.feed(AttemptEvent::Stopped(exit)),
+            RunReport::Empty => self.feed(AttemptEvent::Tree(Tree::Empty)),
+            RunReport::Lost => {
                 let (job, run) = (self.log.job(), self.log.run());
                 tracing::error!(%job, %run, "guard of the run was killed: the run is killed, too");
                 self.feed(AttemptEvent::GuardLost)
@@ -221,7 +221,7 @@ impl<'a> AttemptDriver<'a> {
         }
     }
 
-    /// Applies an event to the state. Returns the fate once the attempt is over.
+    /// Applies an event to the state. Returns the end once the attempt is over.
     fn feed(&mut self, event: AttemptEvent) -> Option<AttemptEnd> {
         match self.state.step(event, self.start.elapsed(), &self.limits) {
             Step::Over(verdict, exit) => {
@@ -233,7 +233,7 @@ impl<'a> AttemptDriver<'a> {
             }
             Step::On(state, action) => {
                 if state.killing_since() != self.state.killing_since() {
-                    self.pause = Duration::ZERO;
+                    self.search_interval = Duration::ZERO;
                 }
                 self.state = state;
                 self.perform(action);

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::time::{BootInstant, Clock, SystemClock};
 
 use super::fd_passing::{send, send_at_once};
-use super::names::MAKER;
+use super::names::ZYGOTE_NAME;
 use super::pool::GuardPool;
 use super::request::GuardRequest;
 use super::zygote::family::Family;
@@ -25,15 +25,15 @@ use super::zygote::family::Family;
 /// The running program itself, even if its file has been replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A zygote that does not accept a request for this long is frozen.
+/// A zygote that does not accept a request for this long counts as frozen.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
 /// How many starts may look up accounts at the same time.
 const LOOKUPS: usize = 16;
 
-/// The longest request, in bytes, that is sent to a guard made ahead. A longer one may not fit into the socket buffer
-/// of a guard that does not read.
-const LONGEST_FOR_SPARES: usize = 64 * 1024;
+/// The longest request, in bytes, that is sent to a ready guard. A longer one may not fit into the socket buffer of a
+/// guard that does not read.
+const LONGEST_FOR_READY: usize = 64 * 1024;
 
 /// Makes the guards of a replica's runs. All runs share it.
 #[derive(Debug)]
@@ -81,9 +81,9 @@ impl Guards {
     ///
     /// Fails if the zygote cannot be started.
     pub fn start(&self) -> io::Result<()> {
-        let mut zygote = self.lock();
-        if zygote.is_none() {
-            *zygote = Some(self.start_zygote()?);
+        let mut current = self.lock();
+        if current.is_none() {
+            *current = Some(self.start_zygote()?);
         }
         Ok(())
     }
@@ -97,14 +97,14 @@ impl Guards {
             None => return,
         };
         for _ in 0..wanted {
-            let mut zygote = self.lock();
-            let Some(running) = running_zygote(&mut zygote) else { return };
+            let mut current = self.lock();
+            let Some(zygote) = running_zygote(&mut current) else { return };
             // The replica lacks resources, such as free descriptors: it continues without this guard.
             let Ok(pair) = UnixStream::pair() else { return };
-            match running.make_spare(pair) {
+            match zygote.make_ready_guard(pair) {
                 Ok(()) => {}
                 // The next request starts another zygote.
-                Err(error) if is_receiver_error(&error) => return drop(zygote.take()),
+                Err(error) if is_receiver_error(&error) => return drop(current.take()),
                 Err(_) => return,
             }
         }
@@ -112,13 +112,13 @@ impl Guards {
 
     /// Releases guards whose runs did not begin in time, and reaps children that have ended. Does not block.
     pub fn release(&self) {
-        let Ok(mut zygote) = self.zygote.try_lock() else { return };
-        match running_zygote(&mut zygote) {
-            Some(running) => running.pool.release(SystemClock.boot()),
+        let Some(mut current) = self.try_lock() else { return };
+        match running_zygote(&mut current) {
+            Some(zygote) => zygote.pool.release(SystemClock.boot()),
             // The next request starts another zygote.
-            None => drop(zygote.take()),
+            None => drop(current.take()),
         }
-        self.family().reap(zygote.as_ref().map(ZygoteClient::pid));
+        self.family().reap(current.as_ref().map(ZygoteClient::pid));
     }
 
     fn family(&self) -> MutexGuard<'_, Family> {
@@ -135,6 +135,15 @@ impl Guards {
         self.zygote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the zygote as `lock` does; `None` while another caller has it. Does not block.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<ZygoteClient>>> {
+        match self.zygote.try_lock() {
+            Ok(current) => Some(current),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Requests a guard, and hands it these descriptors: the job's output and error, its input if it reads any, and
     /// the run's sign. Returns the socket to the guard. Blocks for some microseconds, or for as long as a frozen
     /// zygote may take (`SEND_LIMIT`).
@@ -144,13 +153,13 @@ impl Guards {
         handed: &[BorrowedFd<'_>],
     ) -> io::Result<UnixStream> {
         let bytes = request.encode();
-        let mut zygote = self.lock();
-        if let Some(running) = running_zygote(&mut zygote) {
-            if let Some(socket) = running.send_to_waiting_guard(&bytes, handed) {
+        let mut current = self.lock();
+        if let Some(zygote) = running_zygote(&mut current) {
+            if let Some(socket) = zygote.send_to_ready_guard(&bytes, handed) {
                 return Ok(socket);
             }
             let (socket, guards_end) = UnixStream::pair()?;
-            match running.ask(&bytes, &guards_end, handed) {
+            match zygote.ask(&bytes, &guards_end, handed) {
                 Ok(()) => return Ok(socket),
                 Err(error) if !is_receiver_error(&error) => return Err(error),
                 Err(_) => {}
@@ -158,18 +167,17 @@ impl Guards {
         }
         // A zygote that failed may have read a part of the request, and must not take the next request for the rest
         // of it.
-        drop(zygote.take());
+        drop(current.take());
         let (socket, guards_end) = UnixStream::pair()?;
         let new = self.start_zygote()?;
         new.ask(&bytes, &guards_end, handed)?;
-        *zygote = Some(new);
+        *current = Some(new);
         Ok(socket)
     }
 
     /// Whether a guard is likely to be ready for a run. Does not block.
-    pub(in crate::run) fn is_one_ready(&self) -> bool {
-        let zygote = self.zygote.try_lock();
-        zygote.is_ok_and(|zygote| zygote.as_ref().is_some_and(|zygote| !zygote.pool.is_empty()))
+    pub(in crate::run) fn has_ready_guard(&self) -> bool {
+        self.try_lock().is_some_and(|current| current.as_ref().is_some_and(|zygote| !zygote.pool.is_empty()))
     }
 
     /// Sends the request to a guard that is ready, as `ask` does, but never blocks: returns `WouldBlock` if that is
@@ -180,43 +188,35 @@ impl Guards {
         handed: &[BorrowedFd<'_>],
     ) -> io::Result<UnixStream> {
         let would_block = io::Error::from(io::ErrorKind::WouldBlock);
-        let Ok(mut zygote) = self.zygote.try_lock() else { return Err(would_block) };
-        let Some(running) = running_zygote(&mut zygote) else { return Err(would_block) };
-        running.send_to_waiting_guard(&request.encode(), handed).ok_or(would_block)
+        let Some(mut current) = self.try_lock() else { return Err(would_block) };
+        let Some(zygote) = running_zygote(&mut current) else { return Err(would_block) };
+        zygote.send_to_ready_guard(&request.encode(), handed).ok_or(would_block)
     }
 
     /// Returns the processes that killed guards have left to their zygote, or to this process if the zygote was
     /// killed as well. The zygote kills these itself, unless it is frozen, and does not report when it has. A dead
     /// zygote has none.
     pub(in crate::run) fn strays(&self) -> io::Result<Vec<Pid>> {
-        let mut zygote = match self.zygote.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Ok(zygote) => zygote,
-        };
-        let zygote = running_zygote(&mut zygote).map(|zygote| zygote.pid());
+        let mut current = self.try_lock().ok_or(io::ErrorKind::WouldBlock)?;
+        let pid = running_zygote(&mut current).map(|zygote| zygote.pid());
         let family = self.family();
-        let strays = family.strays(zygote)?;
+        let strays = family.strays(pid)?;
         // A process whose parent ended during the listing may be missing: only two empty listings in a row count.
-        if strays.is_empty() { family.strays(zygote) } else { Ok(strays) }
+        if strays.is_empty() { family.strays(pid) } else { Ok(strays) }
     }
 
     /// Kills a zygote that hangs, together with every request that it has not read. Returns false while another
     /// caller waits for the zygote: that caller will do the same before long, and the task that renews locks must not
     /// wait for it.
-    pub(in crate::run) fn give_up(&self) -> bool {
-        let zygote = match self.zygote.try_lock() {
-            Err(TryLockError::WouldBlock) => return false,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
-            Ok(mut zygote) => zygote.take(),
-        };
+    pub(in crate::run) fn kill_hanging_zygote(&self) -> bool {
+        let Some(zygote) = self.try_lock().map(|mut current| current.take()) else { return false };
         drop(zygote);
         true
     }
 }
 
-/// Whether guards get this variable: those that the loader of their program needs, and those by which tests switch
-/// and find them.
+/// Whether guards get this environment variable. They get those that the loader of their program needs, and those by
+/// which tests switch protections off and find guards.
 fn is_for_guards(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let is_of_tests =
@@ -232,7 +232,7 @@ impl ZygoteClient {
         // job of the same user could read before the new process has made itself non-dumpable.
         let passed_on = std::env::vars_os().filter(|(name, _)| is_for_guards(name));
         let process = Command::new(program)
-            .arg0(OsStr::from_bytes(MAKER.to_bytes()))
+            .arg0(OsStr::from_bytes(ZYGOTE_NAME.to_bytes()))
             .env_clear()
             .envs(passed_on)
             // Signals from a terminal are for the replica only.
@@ -259,28 +259,28 @@ impl ZygoteClient {
         send(&self.socket, Some(bytes), &handed)
     }
 
-    /// Sends the request to a guard that waits for its run. Returns `None` if no guard waits, or none accepts it at
-    /// once. Does not block.
-    fn send_to_waiting_guard(&mut self, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> Option<UnixStream> {
-        if bytes.len() > LONGEST_FOR_SPARES {
+    /// Sends the request to a ready guard. Returns `None` if no guard is ready, or none accepts it at once. Does not
+    /// block.
+    fn send_to_ready_guard(&mut self, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> Option<UnixStream> {
+        if bytes.len() > LONGEST_FOR_READY {
             return None;
         }
         loop {
-            let spare = self.pool.take()?;
-            match send_at_once(&spare, bytes, handed) {
-                Ok(()) => return Some(spare),
-                // This guard reads the end of its socket, even if it has read a part of the request, and starts
-                // nothing.
+            let guard = self.pool.take()?;
+            match send_at_once(&guard, bytes, handed) {
+                Ok(()) => return Some(guard),
+                // Its socket is closed here: the guard reads the end, even if it has read a part of the request, and
+                // starts nothing.
                 Err(error) if is_receiver_error(&error) => {}
                 Err(_) => {
-                    self.pool.put(spare);
+                    self.pool.put(guard);
                     return None;
                 }
             }
         }
     }
 
-    fn make_spare(&mut self, (socket, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
+    fn make_ready_guard(&mut self, (socket, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
         send(&self.socket, None, &[guards_end.as_fd()])?;
         self.pool.put(socket);
         Ok(())
@@ -288,8 +288,8 @@ impl ZygoteClient {
 }
 
 /// Returns the zygote, unless it has ended.
-fn running_zygote(zygote: &mut Option<ZygoteClient>) -> Option<&mut ZygoteClient> {
-    let zygote = zygote.as_mut()?;
+fn running_zygote(current: &mut Option<ZygoteClient>) -> Option<&mut ZygoteClient> {
+    let zygote = current.as_mut()?;
     if zygote.is_alive() { Some(zygote) } else { None }
 }
 
@@ -302,8 +302,8 @@ fn is_receiver_error(error: &io::Error) -> bool {
 
 impl Drop for ZygoteClient {
     fn drop(&mut self) {
-        // Guards that this zygote has made continue without it. A zygote that is just not needed any more ends by
-        // itself as well.
+        // Guards that this zygote has made continue without it. A zygote that is not needed any more would end by
+        // itself, too.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -20,7 +20,7 @@ mod wire;
 mod zygote;
 
 pub use client::Guards;
-pub(in crate::run) use names::{MAKER, guard_name};
+pub(in crate::run) use names::{ZYGOTE_NAME, guard_name};
 pub(in crate::run) use process::child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, STEP_SWITCH};
 pub(in crate::run) use request::{Folder, GuardRequest, Input, has_nul};
 pub(in crate::run) use wire::{GuardOrder, GuardReport, Inbox, LENGTH};

@@ -5,7 +5,7 @@
 use std::ffi::{CStr, CString};
 
 /// The zygote. The program runs as the zygote if it is started by this name.
-pub(in crate::run) const MAKER: &CStr = c"lease-guards";
+pub(in crate::run) const ZYGOTE_NAME: &CStr = c"lease-guards";
 
 /// A guard whose run has not begun yet.
 pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";

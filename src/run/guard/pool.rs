@@ -1,4 +1,4 @@
-//! Guards made ahead of their runs, from the replica's side: how many are wanted, and for how long.
+//! Guards that are ready before their runs, from the replica's side: how many are wanted, and for how long.
 
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
@@ -7,29 +7,29 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::time::BootInstant;
 
-/// The most guards that wait for runs, however many runs come at once: each takes some 150 KiB, with the process
-/// below it.
+/// The most guards that are ready, however many runs come at once: each takes some 150 KiB, with the process below
+/// it.
 const MOST: usize = 512;
 
-/// At most one guard waits per this many files that the replica may have open: a run takes six.
-const FILES_PER_SPARE: u64 = 16;
+/// At most one guard is ready per this many files that the replica may have open: a run takes six.
+const FILES_PER_READY_GUARD: u64 = 16;
 
-/// At most one guard waits per this many processes that the user may have: each guard is two of them, and commands
+/// At most one guard is ready per this many processes that the user may have: each guard is two of them, and commands
 /// make their own.
-const PROCESSES_PER_SPARE: u64 = 8;
+const PROCESSES_PER_READY_GUARD: u64 = 8;
 
-/// Guards that wait for a request.
+/// Guards that are ready: each waits for a request.
 #[derive(Debug, Default)]
 pub(super) struct GuardPool {
     /// The sockets to the guards, the one that has waited longest first.
     lines: VecDeque<UnixStream>,
-    /// How many runs are likely to begin, and until when, in the order in which they were booked.
+    /// How many runs are likely to begin, and until when, in the order in which they were reserved.
     reservations: VecDeque<(BootInstant, usize)>,
 }
 
 impl GuardPool {
-    /// Books guards for `runs` more runs that are likely to begin before `until`. Returns how many guards have to be
-    /// made for all bookings.
+    /// Reserves guards for `runs` more runs that are likely to begin before `until`. Returns how many guards have to
+    /// be made for all reservations.
     pub(super) fn reserve(&mut self, runs: usize, until: BootInstant, now: BootInstant) -> usize {
         self.reservations.push_back((until, runs));
         self.wanted(now).saturating_sub(self.lines.len())
@@ -40,7 +40,7 @@ impl GuardPool {
         self.lines.push_back(socket);
     }
 
-    /// Takes a guard for a run that begins, if one waits, and removes the run from the bookings.
+    /// Takes a guard for a run that begins, if one is ready, and removes the run from the reservations.
     pub(super) fn take(&mut self) -> Option<UnixStream> {
         if let Some((_, runs)) = self.reservations.iter_mut().find(|(_, runs)| *runs > 0) {
             *runs -= 1;
@@ -48,12 +48,12 @@ impl GuardPool {
         self.lines.pop_front()
     }
 
-    /// Whether no guard waits.
+    /// Whether no guard is ready.
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Releases the guards that no booking needs any more. This closes their sockets, which ends them.
+    /// Releases the guards that no reservation needs any more. This closes their sockets, which ends them.
     pub(super) fn release(&mut self, now: BootInstant) {
         let wanted = self.wanted(now);
         // The oldest first: of these, the most may have ended by themselves.
@@ -66,11 +66,11 @@ impl GuardPool {
     }
 }
 
-/// Returns how many guards may wait.
+/// Returns how many guards may be ready.
 fn most() -> usize {
     let allowed = |resource| getrlimit(resource).map_or(0, |(soft, _)| soft);
-    let files = allowed(Resource::RLIMIT_NOFILE) / FILES_PER_SPARE;
-    let processes = allowed(Resource::RLIMIT_NPROC) / PROCESSES_PER_SPARE;
+    let files = allowed(Resource::RLIMIT_NOFILE) / FILES_PER_READY_GUARD;
+    let processes = allowed(Resource::RLIMIT_NPROC) / PROCESSES_PER_READY_GUARD;
     usize::try_from(files.min(processes)).unwrap_or(MOST).min(MOST)
 }
 

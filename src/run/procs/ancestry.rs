@@ -8,7 +8,7 @@ use nix::unistd::{Pid, Uid, geteuid, getpid};
 
 use crate::config::source::trust::{is_of_this_program, user_of};
 use crate::job::{Fence, JobName, RUN_VARIABLES, RunId};
-use crate::run::guard::{MAKER, guard_name};
+use crate::run::guard::{ZYGOTE_NAME, guard_name};
 
 use super::tree;
 
@@ -66,8 +66,9 @@ fn is_guard(pid: Pid, run: RunId) -> bool {
 /// such as sudo, is named after the link by which it was started, and its forks have the same name; but none of its
 /// forks has another name than the process that forked it, as a guard has.
 fn is_made_by_root(guard: Pid) -> bool {
-    let is_maker = |pid: Pid| tree::name(pid) == MAKER.to_bytes() && user_of(pid).is_some_and(Uid::is_root);
-    tree::is_forked(guard) && tree::parent(guard).is_some_and(is_maker)
+    let is_zygote =
+        |pid: Pid| tree::name(pid) == ZYGOTE_NAME.to_bytes() && user_of(pid).is_some_and(Uid::is_root);
+    tree::is_forked(guard) && tree::parent(guard).is_some_and(is_zygote)
 }
 
 /// Returns the run that these variables identify; `None` if they do not.

@@ -103,7 +103,7 @@ impl Store for LocalStore {
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
         let (job, request) = (job.clone(), request.clone());
         let limit = match &request {
-            Request::Renew(renew) => renew.patience().min(self.worker.patience),
+            Request::Renew(renew) => renew.answer_limit().min(self.worker.patience),
             _ => self.worker.patience,
         };
         Box::pin(

@@ -31,7 +31,7 @@ impl RedisStore {
             (Marker::fresh().0 + &told).into_bytes(),
         ];
         let keys = [self.keys.nodes(), self.keys.notices()];
-        let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
+        let answers = batch::run(&self.others, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
         let mut lists = answers.into_iter();
         // An error of the script stands alone, in place of the first list.
         let mut next =

@@ -21,7 +21,7 @@ use crate::time::UtcMillis;
 
 use super::connection::batch;
 use super::connection::connect::{Connector, RESPONSE_TIMEOUT};
-use super::connection::gather::{Gatherer, Habit};
+use super::connection::gather::{BatchPolicy, Batcher};
 use super::connection::server::ServerAddress;
 use super::reply::Texts;
 use super::scripts::{Call, LeaseScript};
@@ -44,9 +44,10 @@ pub struct RedisStore {
     pub(super) server: ServerAddress,
     /// For renewals only, so that nothing can delay them.
     renewals: Connector,
-    pub(super) rest: Arc<Connector>,
-    claims: Gatherer,
-    finishes: Gatherer,
+    /// For all other requests.
+    pub(super) others: Arc<Connector>,
+    claims: Batcher,
+    finishes: Batcher,
     pub(super) foreign: Foreign,
 }
 
@@ -64,13 +65,13 @@ impl RedisStore {
     /// If the URL is invalid, or a certificate that it needs cannot be read.
     pub fn start(url: &RedisUrl, cluster: ClusterName) -> Result<Self, StoreError> {
         let (label, login, server) = (url.to_string(), Login::of(url), ServerAddress::at(url)?);
-        let rest = Arc::new(Connector::start(&server, &label));
+        let others = Arc::new(Connector::start(&server, &label));
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
             renewals: Connector::start(&server, &label),
-            claims: Gatherer::start(Arc::clone(&rest), Habit::CLAIMS),
-            finishes: Gatherer::start(Arc::clone(&rest), Habit::FINISHES),
-            rest,
+            claims: Batcher::start(Arc::clone(&others), BatchPolicy::CLAIMS),
+            finishes: Batcher::start(Arc::clone(&others), BatchPolicy::FINISHES),
+            others,
             server,
             login,
             label,
@@ -84,7 +85,7 @@ impl RedisStore {
         keys: &[String],
         args: &[Vec<u8>],
     ) -> Result<Value, StoreError> {
-        let answers = batch::run(&self.rest, script, (keys, args), RESPONSE_TIMEOUT).await?;
+        let answers = batch::run(&self.others, script, (keys, args), RESPONSE_TIMEOUT).await?;
         let parts = answers.into_iter().map(|part| Ok(part?));
         Ok(Value::Array(parts.collect::<Result<_, StoreError>>()?))
     }
@@ -97,7 +98,7 @@ impl RedisStore {
 
     /// Sends one command, and reads its answer.
     pub(super) async fn read<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
-        let value = self.rest.call(command, RESPONSE_TIMEOUT).await?;
+        let value = self.others.call(command, RESPONSE_TIMEOUT).await?;
         T::from_redis_value(value).map_err(|error| {
             let sentence = format!("unexpected answer: {}", quoted(&error.to_string()));
             StoreError::Refused(Diagnosis::of(FailureCause::WrongType, sentence))
@@ -140,7 +141,7 @@ impl RedisStore {
     }
 }
 
-/// Adds the key to a refusal because of its type, which does not name it.
+/// Adds the name of the key to an error about the key's type: the server's message does not name the key.
 fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
     if error.cause() != Some(&FailureCause::WrongType) {
         return error;
@@ -164,7 +165,7 @@ fn marked(texts: &mut Texts) -> Option<Marked> {
 
 impl Store for RedisStore {
     fn ready(&self) -> Answered<'_, ()> {
-        Box::pin(self.rest.ready())
+        Box::pin(self.others.ready())
     }
 
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
@@ -174,15 +175,15 @@ impl Store for RedisStore {
                 Request::Claim(_) => self.claims.submit(call).await,
                 Request::Finish(_) => self.finishes.submit(call).await,
                 Request::Renew(renew) => {
-                    self.decide(&self.renewals, renew.patience().min(RESPONSE_TIMEOUT), call).await
+                    self.decide(&self.renewals, renew.answer_limit().min(RESPONSE_TIMEOUT), call).await
                 }
-                _ => self.decide(&self.rest, RESPONSE_TIMEOUT, call).await,
+                _ => self.decide(&self.others, RESPONSE_TIMEOUT, call).await,
             }
         })
     }
 
     fn submit_all<'a>(&'a self, requests: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>> {
-        Box::pin(batch::submit_all(&self.rest, &self.keys, requests))
+        Box::pin(batch::submit_all(&self.others, &self.keys, requests))
     }
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
@@ -190,7 +191,7 @@ impl Store for RedisStore {
             let begun = Instant::now();
             match self.beat(beat).await {
                 Err(StoreError::NotSent(_) | StoreError::Unknown(_))
-                    if begun.elapsed() < BACK_SOON && self.rest.is_back(BACK_SOON).await =>
+                    if begun.elapsed() < BACK_SOON && self.others.is_back(BACK_SOON).await =>
                 {
                     self.beat(beat).await
                 }

@@ -91,8 +91,8 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         "opened" => {
             let since = UtcMillis(texts.value()?);
             let (pausing, ahead) = (pausing(&mut texts)?, ahead(&mut texts)?);
-            let (closed, returns_ahead) = (texts.optional()?.map(UtcMillis), texts.value()?);
-            Answer::Opened { since, pausing, ahead, closed, returns_ahead }
+            let (closed, reopened_ahead_count) = (texts.optional()?.map(UtcMillis), texts.value()?);
+            Answer::Opened { since, pausing, ahead, closed, reopened_ahead_count }
         }
         "won" => won(&mut texts)?,
         "early" => Answer::Early { wait: texts.millis()? },

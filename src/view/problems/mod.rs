@@ -204,7 +204,7 @@ fn is_late(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
 fn holder_lost(job: &JobState, snapshot: &Snapshot) -> Option<ClusterProblem> {
     let (running, record) = (job.running()?, job.record.as_ref()?);
     let node = running.node?;
-    if snapshot.hears_holder(record) {
+    if snapshot.is_holder_alive(record) {
         return None;
     }
     let heard = snapshot.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);

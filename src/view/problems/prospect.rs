@@ -99,7 +99,7 @@ fn behind_run(overlap: Overlap, record: &Record, snapshot: &Snapshot) -> Prospec
     let run =
         record.run.map_or("another run".to_owned(), |run| format!("run {}", short_id(&run.to_string())));
     let on = record.owner.as_ref().map_or(String::new(), |node| format!(" on {node}"));
-    if !snapshot.hears_holder(record) {
+    if !snapshot.is_holder_alive(record) {
         let lease = span(record.lease);
         return Prospect::Waits(format!(
             "{run}{on} holds the lock, but sends no heartbeat: its lock expires within {lease}"

@@ -110,7 +110,7 @@ async fn reach(
 
 /// Returns the requested run, or the last one, if this node knows it.
 fn find_here(args: &LogsArgs, logs: &RunLogs) -> Result<Option<RunEntry>, Failure> {
-    let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
+    let failed = |error: RunError| Failure::failed(error.to_string());
     let Some(run) = &args.run else { return logs.last_run(&args.job).map_err(failed) };
     let (of_job, of_others): (Vec<RunEntry>, Vec<RunEntry>) = logs
         .find_all(|found| run.begins(found))
@@ -136,7 +136,7 @@ async fn find_elsewhere(
 ) -> Result<Option<TickView>, Failure> {
     let snapshot = Snapshot::take(store, vec![job], KEPT_ENTRIES).await.map_err(Failure::of(store))?;
     if let Some(why) = snapshot.jobs.iter().find_map(|job| job.unread.as_ref()) {
-        return Err(Failure::new(Exit::Failed, why.clone()));
+        return Err(Failure::failed(why.clone()));
     }
     let runs = snapshot.jobs.iter().flat_map(JobState::past).filter(|tick| tick.run.is_some());
     let Some(run) = &args.run else {
@@ -275,12 +275,12 @@ fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
         state_dir.display(),
         args.job
     );
-    Failure::new(Exit::Failed, message)
+    Failure::failed(message)
 }
 
 pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let help = "make it readable for you, or use the replica's user";
-    Failure::new(Exit::Failed, format!("{} cannot be read: {error}\n  help: {help}", path.display()))
+    Failure::failed(format!("{} cannot be read: {error}\n  help: {help}", path.display()))
 }
 
 pub(in crate::cli) mod reader;

@@ -58,7 +58,7 @@ pub(crate) async fn run(
 fn explain(time: When, snapshot: &Snapshot) -> Result<String, Failure> {
     let job = snapshot.jobs.first().expect("one job was asked for");
     if let Some(why) = &job.unread {
-        return Err(Failure::new(Exit::Failed, why.clone()));
+        return Err(Failure::failed(why.clone()));
     }
     let spec = job.spec().map(|spec| &**spec);
     let at = time.instant(&job.name, spec.map(|spec| &spec.schedule), snapshot.now)?;

@@ -47,19 +47,16 @@ pub(crate) async fn run(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<
 /// Returns the failure for sockets that cannot be used.
 pub(crate) fn unreachable_replicas(error: &SocketError) -> Failure {
     let help = "run this as the user that runs the replica, or name its folder with --state-dir";
-    Failure::new(Exit::Failed, format!("replicas cannot be reached: {error}\n  help: {help}"))
+    Failure::failed(format!("replicas cannot be reached: {error}\n  help: {help}"))
 }
 
 /// Returns the failure if no replica is running.
 pub(crate) fn no_replica(state_dir: &Path) -> Failure {
     let folder = state_dir.display();
-    Failure::new(
-        Exit::Failed,
-        format!(
-            "no replica is running here: no socket in {folder}/replicas\n  help: start one with `solocron run`, or give the \
+    Failure::failed(format!(
+        "no replica is running here: no socket in {folder}/replicas\n  help: start one with `solocron run`, or give the \
              state folder of a running one with --state-dir or SOLOCRON_STATE_DIR"
-        ),
-    )
+    ))
 }
 
 /// Sends the request to all replicas at once. Returns their answers, sorted by name.

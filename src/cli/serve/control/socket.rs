@@ -72,17 +72,17 @@ impl Control {
         Ok(Self { path, listener })
     }
 
-    /// Answers every caller, until the future is dropped. Requests to load go to `orders`; `drain` starts to drain.
+    /// Answers every caller, until the future is dropped. Requests to load go to `reload_requests`; `drain` starts to drain.
     pub(crate) async fn serve<D: Fn() + Clone + Send + 'static>(
         self,
-        orders: mpsc::Sender<ReloadRequest>,
+        reload_requests: mpsc::Sender<ReloadRequest>,
         drain: D,
     ) {
         let mut callers = JoinSet::new();
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if callers.len() < MOST_CALLERS => match accepted {
-                    Ok((stream, _)) => drop(callers.spawn(answer(stream, orders.clone(), drain.clone()))),
+                    Ok((stream, _)) => drop(callers.spawn(answer(stream, reload_requests.clone(), drain.clone()))),
                     // Most likely out of file descriptors: the caller waits, too.
                     Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
                 },
@@ -127,7 +127,11 @@ impl Drop for Control {
 }
 
 /// Answers one caller. One that sends nothing within `WORD_WITHIN`, or does not read, gets no answer.
-async fn answer(stream: UnixStream, orders: mpsc::Sender<ReloadRequest>, drain: impl Fn()) -> io::Result<()> {
+async fn answer(
+    stream: UnixStream,
+    reload_requests: mpsc::Sender<ReloadRequest>,
+    drain: impl Fn(),
+) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut word = String::new();
     let mut limited = (&mut stream).take(MAX_WORD);
@@ -145,7 +149,10 @@ async fn answer(stream: UnixStream, orders: mpsc::Sender<ReloadRequest>, drain: 
     }
     let (asker, answered) = oneshot::channel();
     let gone = |_| io::Error::from(ErrorKind::BrokenPipe);
-    orders.send(ReloadRequest::Asked(asker)).await.map_err(|_| io::Error::from(ErrorKind::BrokenPipe))?;
+    reload_requests
+        .send(ReloadRequest::Asked(asker))
+        .await
+        .map_err(|_| io::Error::from(ErrorKind::BrokenPipe))?;
     let answer = answered.await.map_err(gone)?;
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
@@ -208,9 +215,9 @@ mod tests {
     }
 
     /// Answers every request with its number.
-    async fn obey(mut orders: mpsc::Receiver<ReloadRequest>) {
+    async fn obey(mut reload_requests: mpsc::Receiver<ReloadRequest>) {
         let mut number = 0;
-        while let Some(ReloadRequest::Asked(asker)) = orders.recv().await {
+        while let Some(ReloadRequest::Asked(asker)) = reload_requests.recv().await {
             number += 1;
             let answer = ReloadAnswer {
                 node: node(),
@@ -228,9 +235,10 @@ mod tests {
         let state_dir = folder.path().join("x".repeat(200));
         assert_eq!(listening(&state_dir).expect("nothing there").len(), 0);
 
-        let (orders, to_obey) = mpsc::channel(1);
-        let serving =
-            tokio::spawn(Control::open(&state_dir, &node()).expect("a writable folder").serve(orders, || {}));
+        let (reload_requests, to_obey) = mpsc::channel(1);
+        let serving = tokio::spawn(
+            Control::open(&state_dir, &node()).expect("a writable folder").serve(reload_requests, || {}),
+        );
         tokio::spawn(obey(to_obey));
         let left = folder_of(&state_dir).join("killed.1.sock");
         drop(

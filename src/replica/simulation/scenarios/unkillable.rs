@@ -185,5 +185,5 @@ impl World {
 
 /// Returns how long a replica waits for the guard of an earlier run to end it.
 fn patience(node: &Node, job: usize, run: RunId, note: Option<LeaseNote>) -> Duration {
-    Orphan { job: node.jobs[job].name.clone(), run, note, sign: None }.patience()
+    Orphan { job: node.jobs[job].name.clone(), run, note, sign: None }.kill_limit()
 }

@@ -6,7 +6,7 @@ use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::renewal::{Duty, Hold};
 use crate::job::{JobSpec, Outcome, Reason, RunId, Verdict};
 use crate::lease::{
-    Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Lease, Pace, Protection, Renew, Reply, Request,
+    Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Lease, Protection, Renew, Reply, Request,
 };
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::Ask;
@@ -57,7 +57,7 @@ impl Keep {
         (era, sent): (Era, BootInstant),
         now: BootInstant,
     ) -> Self {
-        let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), counted_from(sent, now));
+        let deadline = Deadline::of_job(spec, counted_from(sent, now));
         Self {
             job,
             lease,
@@ -267,7 +267,7 @@ impl Node {
         if let (Ok(Answer::Finished), Some(finish)) = (answer, &keep.finish) {
             self.deeds.push(Deed::Recorded { run, verdict: finish.verdict });
         }
-        // `Driver::kept`.
+        // `Driver::released`.
         let Keep { job, lease, finish, .. } = self.keeps.remove(at);
         let is_cut_short = |finish: &Finish| finish.verdict.outcome == Outcome::Interrupted;
         if lease.may_run_again() && finish.as_ref().is_some_and(is_cut_short) {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::hold::lease_file::entry::LeaseNote;
-use crate::lease::{Answer, Deadline, Era, Pace, Reply};
+use crate::lease::{Answer, Deadline, Era, Reply};
 use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::cluster::store_health::HealthChange;
 use crate::replica::simulation::world::clock::Reads;
@@ -152,8 +152,7 @@ impl Node {
     }
 
     fn is_in_time(&self, job: usize, sent: BootInstant) -> bool {
-        let spec = &self.jobs[job];
-        !Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent).is_over(self.reads.boot)
+        !Deadline::of_job(&self.jobs[job], sent).is_over(self.reads.boot)
     }
 
     /// `Driver::claimed`.

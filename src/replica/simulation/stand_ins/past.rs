@@ -141,7 +141,7 @@ impl Node {
         }
         if let Ok(Reply {
             mark,
-            answer: Answer::Opened { since, ahead, returns_ahead, .. },
+            answer: Answer::Opened { since, ahead, reopened_ahead_count, .. },
             lease,
             rerun,
             ..
@@ -151,7 +151,7 @@ impl Node {
             self.contests[job].hear_of_rerun(rerun.as_ref(), now);
             self.contests[job].saw(lease);
             self.contests[job].opened(mark.unwrap_or_default(), since, now);
-            self.contests[job].told_ahead(ahead, returns_ahead);
+            self.contests[job].told_ahead(ahead, reopened_ahead_count);
             self.ask_as_guest();
             self.look_at(job);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::hold::attempts::Retries;
 use crate::hold::renewal::{Duty, Hold};
 use crate::job::{JobName, JobSpec, Outcome, Reason, Verdict};
-use crate::lease::{Answer, Deadline, Era, Finish, Lease, Pace, Renew, Request};
+use crate::lease::{Answer, Deadline, Era, Finish, Lease, Renew, Request};
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::tick::action::Won;
 use crate::run::StopReason;
@@ -53,7 +53,7 @@ impl World {
     pub(super) fn begin(&mut self, seat: usize, life: &Life, job: &JobName, (won, sent): (Won, BootInstant)) {
         let spec = Arc::clone(life.contests[job].spec());
         let lease = won.lease(&spec, &self.seats[seat].name);
-        let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent);
+        let deadline = Deadline::of_job(&spec, sent);
         self.log.count(format!("run {}", lease.cause));
         self.runs.push(Run {
             job: job.clone(),
@@ -225,7 +225,7 @@ impl World {
             return self.after(TELL_AGAIN, Event::Tell(run));
         }
         self.runs[run].recorded = Some(self.now);
-        // `Driver::kept`.
+        // `Driver::released`.
         self.with(seat, |world, life| {
             let now = life.now();
             if let Some(contest) = life.contests.get_mut(&job).filter(|_| life.number == number) {

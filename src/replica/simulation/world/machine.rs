@@ -194,7 +194,7 @@ impl World {
         let is_local = self.server.memory == Memory::Durable;
         let longest = if is_local { LOCAL_PATIENCE } else { PATIENCE };
         let patience = match &letter.ask {
-            Ask::Submit(_, Request::Renew(renew)) => longest.min(renew.patience()),
+            Ask::Submit(_, Request::Renew(renew)) => longest.min(renew.answer_limit()),
             _ => longest,
         };
         let mut fate = if is_local {

@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// The end of `errand::claim`, and `Gatherer::submit`.
+    /// The end of `errand::claim`, and `Batcher::submit`.
     pub(crate) fn send_claim(&mut self, job: usize, claim: Claim) {
         self.line.waiting.push_back((job, claim, self.reads.boot));
         self.send_waiting();

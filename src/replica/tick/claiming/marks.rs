@@ -18,7 +18,7 @@ pub(super) struct DecidedAhead {
     /// The ticks that it decided, if any.
     ticks: Option<Ahead>,
     /// How often ticks that had not come had been opened again by then.
-    returns_ahead: u64,
+    reopened_ahead_count: u64,
 }
 
 impl DecidedAhead {
@@ -93,14 +93,16 @@ impl Contest {
 
     /// Takes in the ticks that a clock that was ahead decided, and how often ticks that had not come were opened again,
     /// as the opened record showed. The larger count holds: a store may have forgotten the last times.
-    pub(in crate::replica) fn told_ahead(&mut self, ahead: Option<Ahead>, returns_ahead: u64) {
-        self.ahead =
-            DecidedAhead { ticks: ahead, returns_ahead: self.ahead.returns_ahead.max(returns_ahead) };
+    pub(in crate::replica) fn told_ahead(&mut self, ahead: Option<Ahead>, reopened_ahead_count: u64) {
+        self.ahead = DecidedAhead {
+            ticks: ahead,
+            reopened_ahead_count: self.ahead.reopened_ahead_count.max(reopened_ahead_count),
+        };
     }
 
     /// Returns how often ticks that had not come were opened again, as far as is known.
-    pub(in crate::replica) fn returns_ahead(&self) -> u64 {
-        self.ahead.returns_ahead
+    pub(in crate::replica) fn reopened_ahead_count(&self) -> u64 {
+        self.ahead.reopened_ahead_count
     }
 
     /// Returns the ticks that are known to have run: those that a clock that was ahead decided, or else the newest.

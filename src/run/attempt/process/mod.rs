@@ -74,7 +74,7 @@ pub(crate) enum Spawned {
 
 /// A report of the guard about its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum RunReport {
     /// The main process exists.
     Started,
     /// Nothing was started: errno, and in the bits above it the step that failed.
@@ -139,10 +139,10 @@ impl Process {
     }
 
     /// Waits for the guard's next report; waits without end once no more can come. Cancel-safe.
-    pub(crate) async fn said(&mut self) -> Said {
+    pub(crate) async fn next_report(&mut self) -> RunReport {
         loop {
-            if let Some(said) = self.said_so_far() {
-                return said;
+            if let Some(report) = self.try_next_report() {
+                return report;
             }
             if self.lost || self.over {
                 return std::future::pending().await;
@@ -154,9 +154,9 @@ impl Process {
 
     /// Returns a report that the guard has sent and the replica has not read. Reads the socket directly, as the
     /// runtime may not have noticed the data yet.
-    pub(crate) fn said_so_far(&mut self) -> Option<Said> {
-        if let Some(said) = self.next_in_box() {
-            return Some(said);
+    pub(crate) fn try_next_report(&mut self) -> Option<RunReport> {
+        if let Some(report) = self.next_in_box() {
+            return Some(report);
         }
         if self.lost || self.over {
             return None;
@@ -175,7 +175,7 @@ impl Process {
             }
             Err(_) => self.lost = true,
         }
-        if self.lost { Some(Said::Lost) } else { self.next_in_box() }
+        if self.lost { Some(RunReport::Lost) } else { self.next_in_box() }
     }
 
     /// Returns how long ago the event of the last report happened; zero if that is no more than `HEARING`.
@@ -186,7 +186,7 @@ impl Process {
         if ago > HEARING { ago } else { Duration::ZERO }
     }
 
-    fn next_in_box(&mut self) -> Option<Said> {
+    fn next_in_box(&mut self) -> Option<RunReport> {
         let report = match GuardReport::decode(&self.inbox.next()?)? {
             GuardReport::At(at) => {
                 self.happened = Some(at);
@@ -207,16 +207,16 @@ impl Process {
             GuardReport::Started { guard, main } => {
                 self.started = Some((guard, main));
                 self.group = Some(main);
-                Said::Started
+                RunReport::Started
             }
-            GuardReport::NotStarted(code) => Said::NotStarted(code),
-            GuardReport::Exited(status) => Said::Exited(ChildExit::from(ExitStatus::from_raw(status))),
+            GuardReport::NotStarted(code) => RunReport::NotStarted(code),
+            GuardReport::Exited(status) => RunReport::Exited(ChildExit::from(ExitStatus::from_raw(status))),
             GuardReport::Stopped(status) => {
                 // The main process is reaped, and its number is free.
                 self.group = None;
-                Said::Stopped(ChildExit::from(ExitStatus::from_raw(status)))
+                RunReport::Stopped(ChildExit::from(ExitStatus::from_raw(status)))
             }
-            GuardReport::Empty | GuardReport::At(_) | GuardReport::Made(_) => Said::Empty,
+            GuardReport::Empty | GuardReport::At(_) | GuardReport::Made(_) => RunReport::Empty,
         })
     }
 

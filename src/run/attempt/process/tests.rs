@@ -31,10 +31,10 @@ async fn what_the_replica_has_killed_itself_has_not_ended_by_itself() {
     let (mut process, mut guard) = guarded();
     process.strike(&Guards::of_this_program());
     guard.write_all(&GuardReport::Exited(9).encode()).expect("somebody reads");
-    assert_eq!(process.said().await, Said::Stopped(ChildExit { code: None, signal: Some(9) }));
+    assert_eq!(process.next_report().await, RunReport::Stopped(ChildExit { code: None, signal: Some(9) }));
     // The guard has given up the rest: the replica notices that the guard is gone, and searches itself.
     drop(guard);
-    assert_eq!(process.said().await, Said::Lost);
+    assert_eq!(process.next_report().await, RunReport::Lost);
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn nothing_is_over_as_long_as_a_guard_may_come_up() {
     let (mut process, guard) = guarded();
     assert_eq!(process.strike(&Guards::of_this_program()), Tree::Alive);
     drop(guard);
-    assert_eq!(process.said().await, Said::Lost);
+    assert_eq!(process.next_report().await, RunReport::Lost);
     assert_eq!(process.strike(&Guards::of_this_program()), Tree::Empty);
 }
 
@@ -54,13 +54,13 @@ async fn an_end_that_was_told_to_a_frozen_replica_is_as_old_as_it_is() {
     guard
         .write_all(&[GuardReport::At(then).encode(), GuardReport::Exited(0).encode()].concat())
         .expect("somebody reads");
-    assert_eq!(process.said().await, Said::Exited(ChildExit { code: Some(0), signal: None }));
+    assert_eq!(process.next_report().await, RunReport::Exited(ChildExit { code: Some(0), signal: None }));
     assert!(process.ago() >= minute.min(then.0), "{:?}", process.ago());
 
     let (mut process, mut guard) = guarded();
     let now = GuardReport::At(SystemClock.boot()).encode();
     guard.write_all(&[now, GuardReport::Empty.encode()].concat()).expect("somebody reads");
-    assert_eq!(process.said().await, Said::Empty);
+    assert_eq!(process.next_report().await, RunReport::Empty);
     assert_eq!(process.ago(), Duration::ZERO);
 }
 
@@ -74,7 +74,7 @@ async fn a_guard_that_its_job_stopped_before_it_could_say_that_the_run_began_is_
 
     let (mut process, mut socket) = guarded();
     socket.write_all(&GuardReport::Made(pid).encode()).expect("somebody reads");
-    assert_eq!(process.said_so_far(), None);
+    assert_eq!(process.try_next_report(), None);
     process.wake_guard();
     assert_eq!(guard.wait().expect("it ends").code(), Some(5));
 }

@@ -26,7 +26,7 @@ use crate::run::procs::syscalls::Reaped;
 use crate::run::procs::{cgroup, syscalls, tree};
 
 use super::fd_passing::{ReceivedRequest, receive};
-use super::names::{AFTER_THE_RUN, BEFORE_THE_RUN, MAKER};
+use super::names::{AFTER_THE_RUN, BEFORE_THE_RUN, ZYGOTE_NAME};
 use super::process::child::{STEP_GUARD, in_step};
 use super::process::ready::{Handed, Ready};
 use super::process::{REAPED_AT_ONCE, guard, tell};
@@ -63,7 +63,8 @@ impl StraySearch {
 /// Runs the zygote if this process was started as one, and returns when it is not needed any more; `None` in any
 /// other process.
 pub fn guards_main() -> Option<ExitCode> {
-    let is_it = std::env::args_os().next().is_some_and(|name| name.as_encoded_bytes() == MAKER.to_bytes());
+    let is_it =
+        std::env::args_os().next().is_some_and(|name| name.as_encoded_bytes() == ZYGOTE_NAME.to_bytes());
     is_it.then(|| match Zygote::start() {
         Ok(zygote) => {
             zygote.serve();
@@ -98,7 +99,7 @@ impl Zygote {
         // Jobs of the same user could otherwise read the memory of this process, and take its socket to the replica.
         // The exec of each command resets this.
         set_dumpable(false)?;
-        let _ = set_name(MAKER);
+        let _ = set_name(ZYGOTE_NAME);
         set_child_subreaper(true)?;
         // Where the replica was started with SIGCHLD ignored, the kernel would reap children before they are seen.
         syscalls::reset_signals()?;

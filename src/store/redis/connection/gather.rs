@@ -20,69 +20,67 @@ use super::connect::{Connector, RESPONSE_TIMEOUT};
 /// share a call.
 const AT_ONCE: usize = 2;
 
-/// If a call is not answered by then, the network is slow, and another one is sent. A server that is only busy has
-/// answered: it decides a full call in some 3 ms. So at least [`MOST`] requests are sent in this time, up to what the habit
-/// allows.
+/// If a call is not answered by then, the network is slow, and another one is sent. A server that is only busy has answered by
+/// then: see [`MOST`]. So at least one call of up to [`MOST`] requests is sent in this time, up to `max_calls`.
 const PACE: Duration = Duration::from_millis(10);
 
 /// How long a request waits for its turn and its answer.
-const PATIENCE: Duration = Duration::from_secs(4);
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
 /// How requests of one kind are batched.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Habit {
-    /// How long the first request waits for others.
-    for_company: Duration,
+pub(crate) struct BatchPolicy {
+    /// How long the first request of a call waits for others.
+    linger: Duration,
     /// At most this many calls are under way.
-    at_a_time: usize,
+    max_calls: usize,
     /// A request that has waited longer for its turn is not sent.
-    worth_for: Option<Duration>,
+    max_wait: Option<Duration>,
 }
 
-impl Habit {
-    /// Claims carry the time at which they should arrive, and are refused a second later: so they do not wait for others.
-    /// With a round trip of half a second, one call may be sent in each pace; how many claims there are is up to the
-    /// replica.
+impl BatchPolicy {
+    /// Claims carry the time at which they should arrive, and are refused a second later: so they do not wait for others. 50
+    /// calls: over a round trip of half a second, one call may be sent every [`PACE`]. The replica limits how many claims there
+    /// are.
     pub(crate) const CLAIMS: Self =
-        Self { for_company: Duration::ZERO, at_a_time: 50, worth_for: Some(Duration::from_millis(500)) };
+        Self { linger: Duration::ZERO, max_calls: 50, max_wait: Some(Duration::from_millis(500)) };
 
     /// A finish waits for others: it delays only the replicas that wait for the same lock. With the longest tails, this
     /// many calls hold 2 MiB.
-    pub(crate) const FINISHES: Self =
-        Self { for_company: Duration::from_millis(1), at_a_time: 8, worth_for: None };
+    pub(crate) const FINISHES: Self = Self { linger: Duration::from_millis(1), max_calls: 8, max_wait: None };
 }
 
 /// Batches requests of one kind, until this is dropped.
-pub(crate) struct Gatherer {
-    waiting: mpsc::UnboundedSender<PendingCall>,
+pub(crate) struct Batcher {
+    requests: mpsc::UnboundedSender<PendingCall>,
 }
 
 /// A request that waits to be sent, and the channel for its answer.
 struct PendingCall {
     call: Call,
     since: Instant,
-    asker: oneshot::Sender<Replied>,
+    reply_to: oneshot::Sender<Replied>,
 }
 
-impl Gatherer {
+impl Batcher {
     /// Starts to batch requests for this connection. Needs a running Tokio runtime.
-    pub(crate) fn start(connector: Arc<Connector>, habit: Habit) -> Self {
-        let (waiting, requests) = mpsc::unbounded_channel();
-        tokio::spawn(send_out(connector, requests, habit));
-        Self { waiting }
+    pub(crate) fn start(connector: Arc<Connector>, policy: BatchPolicy) -> Self {
+        let (requests, to_send) = mpsc::unbounded_channel();
+        tokio::spawn(send_out(connector, to_send, policy));
+        Self { requests }
     }
 
     /// Adds the request to the next call, and waits for its answer. It is left out if the caller has been cancelled before
     /// that call.
     pub(crate) async fn submit(&self, call: Call) -> Result<Reply, StoreError> {
-        let (asker, answer) = oneshot::channel();
+        let (reply_to, answer) = oneshot::channel();
         // If the task has ended, the request is dropped, and the channel for its answer with it.
-        let _ = self.waiting.send(PendingCall { call, since: Instant::now(), asker });
-        match timeout(PATIENCE, answer).await {
+        let _ = self.requests.send(PendingCall { call, since: Instant::now(), reply_to });
+        match timeout(ANSWER_LIMIT, answer).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(_)) => Err(StoreError::Unknown("the runtime is being shut down".into())),
             Err(_) => {
-                Err(StoreError::Unknown(format!("no answer within {}", format_duration(PATIENCE)).into()))
+                Err(StoreError::Unknown(format!("no answer within {}", format_duration(ANSWER_LIMIT)).into()))
             }
         }
     }
@@ -91,54 +89,54 @@ impl Gatherer {
 async fn send_out(
     connector: Arc<Connector>,
     mut requests: mpsc::UnboundedReceiver<PendingCall>,
-    habit: Habit,
+    policy: BatchPolicy,
 ) {
-    let all = Arc::new(Semaphore::new(habit.at_a_time));
+    let all = Arc::new(Semaphore::new(policy.max_calls));
     let quick = Arc::new(Semaphore::new(AT_ONCE));
     loop {
-        let turn = Arc::clone(&all).acquire_owned().await.expect("it is never closed");
+        let permit = Arc::clone(&all).acquire_owned().await.expect("the semaphore is never closed");
         // Without a permit, the call is sent beside those that are not answered yet.
-        let quick = timeout(PACE, Arc::clone(&quick).acquire_owned()).await;
+        let quick_permit = timeout(PACE, Arc::clone(&quick).acquire_owned()).await;
         let Some(first) = requests.recv().await else { return };
         // Gives other tasks that are ready now the chance to make their requests.
         yield_now().await;
-        if !habit.for_company.is_zero() && requests.len() + 1 < MOST {
-            sleep(habit.for_company).await;
+        if !policy.linger.is_zero() && requests.len() + 1 < MOST {
+            sleep(policy.linger).await;
         }
-        let mut together = Vec::from_iter(habit.still_worth(first));
+        let mut together = Vec::from_iter(policy.unless_expired(first));
         while together.len() < MOST
             && let Ok(next) = requests.try_recv()
         {
-            together.extend(habit.still_worth(next));
+            together.extend(policy.unless_expired(next));
         }
         let connector = Arc::clone(&connector);
         tokio::spawn(async move {
-            let (calls, askers): (Vec<Call>, Vec<_>) =
-                together.into_iter().map(|waiting| (waiting.call, waiting.asker)).unzip();
+            let (calls, senders): (Vec<Call>, Vec<_>) =
+                together.into_iter().map(|waiting| (waiting.call, waiting.reply_to)).unzip();
             let replies = match decide(&connector, RESPONSE_TIMEOUT, calls).await {
                 Ok(replies) => replies,
-                Err(error) => vec![Err(error); askers.len()],
+                Err(error) => vec![Err(error); senders.len()],
             };
-            drop((turn, quick));
-            for (asker, reply) in askers.into_iter().zip(replies) {
+            drop((permit, quick_permit));
+            for (reply_to, reply) in senders.into_iter().zip(replies) {
                 // A caller that has gone knows that its request may have been applied.
-                let _ = asker.send(reply);
+                let _ = reply_to.send(reply);
             }
         });
     }
 }
 
-impl Habit {
+impl BatchPolicy {
     /// Returns the request if its caller still waits for it, and it has not waited too long for its turn. One that has
     /// waited too long is answered that it was not sent.
-    fn still_worth(self, waiting: PendingCall) -> Option<PendingCall> {
-        let limit = self.worth_for.filter(|limit| waiting.since.elapsed() > *limit);
+    fn unless_expired(self, waiting: PendingCall) -> Option<PendingCall> {
+        let limit = self.max_wait.filter(|limit| waiting.since.elapsed() > *limit);
         let Some(limit) = limit.filter(|_| Protection::FreshClaims.is_on()) else {
-            return Some(waiting).filter(|waiting| !waiting.asker.is_closed());
+            return Some(waiting).filter(|waiting| !waiting.reply_to.is_closed());
         };
-        let why = format!("the line to the server was busy for {}", format_duration(limit));
+        let why = format!("the connection to the server was busy for {}", format_duration(limit));
         // The caller may have gone.
-        let _ = waiting.asker.send(Err(StoreError::NotSent(why.into())));
+        let _ = waiting.reply_to.send(Err(StoreError::NotSent(why.into())));
         None
     }
 }
