@@ -20,7 +20,7 @@ pub use report::problem::{Problem, Problems, Severity};
 pub use report::{MOST_DRAWN, draw, render};
 pub use sections::cluster::{Cluster, local_cluster};
 #[cfg(test)]
-pub(crate) use sections::keys::Absent;
+pub(crate) use sections::keys::default_of;
 pub(crate) use sections::keys::{Home, KEYS, Key};
 pub use sections::logs::LogRetention;
 pub use sections::replica::ReplicaSettings;

@@ -49,7 +49,7 @@ pub(super) enum Held {
     ForRerun,
     /// No known run: the record is new or of another era, or its holder has been silent for a whole lease. The lock
     /// is free once that is certain.
-    Nobody,
+    WithoutHolder,
 }
 
 /// What `exec` does next.
@@ -129,7 +129,7 @@ impl Asking {
             Answer::Held { by, frees_in } => {
                 let is_own = by.as_ref().is_some_and(|holder| holder.run == self.run);
                 self.unsure &= is_own;
-                let held = if is_own { Held::Nobody } else { held() };
+                let held = if is_own { Held::WithoutHolder } else { held() };
                 self.wait(held, *frees_in, now, chance)
             }
             Answer::Unsynced | Answer::NewEra(_) if misses >= MISSES && now >= self.until => {
@@ -157,7 +157,7 @@ impl Asking {
                 self.settled_by = None;
                 self.until
             }
-            Held::Nobody => {
+            Held::WithoutHolder => {
                 let settled_by = *self.settled_by.get_or_insert(now.plus(frees_in).plus(SLACK));
                 settled_by.max(self.until)
             }

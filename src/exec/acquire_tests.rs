@@ -60,7 +60,7 @@ fn exec_without_wait_still_waits_a_bounded_time_for_a_lock_without_a_known_holde
     let mut asking = Asking::begin(at(0));
     let lapsed = Answer::Held { by: None, frees_in: Duration::from_secs(2) };
     let mut now = 10;
-    while let Next::AskAt(until) = ask(&mut asking, &lapsed, &Held::Nobody, now) {
+    while let Next::AskAt(until) = ask(&mut asking, &lapsed, &Held::WithoutHolder, now) {
         assert!(until > at(now));
         now = u64::try_from(until.0.as_millis()).expect("a short time");
     }
@@ -70,7 +70,7 @@ fn exec_without_wait_still_waits_a_bounded_time_for_a_lock_without_a_known_holde
 #[test]
 fn a_silent_holder_that_comes_back_is_not_waited_for() {
     let (other, mut asking) = (RunId::new(), Asking::begin(at(0)));
-    assert!(matches!(ask(&mut asking, &held_by(other, 9_000), &Held::Nobody, 10), Next::AskAt(_)));
+    assert!(matches!(ask(&mut asking, &held_by(other, 9_000), &Held::WithoutHolder, 10), Next::AskAt(_)));
     let by = Held::By(holder(other));
     assert_eq!(ask(&mut asking, &held_by(other, 9_000), &by, 400), Next::Leave(AcquireError::Held(by)));
 }
@@ -83,7 +83,7 @@ fn an_unanswered_claim_is_repeated_as_the_same_run_and_in_doubt_until_resolved()
     let gone = asking.failed(&StoreError::Unknown("gone".into()), at(0), at(0));
     assert!(matches!(gone, Next::LearnAt(_)));
     assert_eq!((asking.doubt(), asking.asks()), (Some(run), run));
-    let next = asking.answered(&Answer::NewEra(Era("f".into())), || Held::Nobody, at(1), 0.0);
+    let next = asking.answered(&Answer::NewEra(Era("f".into())), || Held::WithoutHolder, at(1), 0.0);
     assert_eq!((next, asking.doubt()), (Next::LearnAt(at(1)), Some(run)), "the answer is not about it");
     // The store reports that the lock was granted, and is not sure of it yet.
     ask(&mut asking, &held_by(run, 5_000), &Held::By(holder(run)), 2);
@@ -128,14 +128,14 @@ fn a_record_that_opens_is_no_answer_to_who_asks_for_the_lock() {
     let refuses = StoreError::Refused("out of memory".into());
     let mut now = 0;
     while let Next::LearnAt(until) = asking.failed(&refuses, at(now), at(now)) {
-        assert_eq!(asking.answered(&opened, || Held::Nobody, until, 0.0), Next::AskAt(until));
+        assert_eq!(asking.answered(&opened, || Held::WithoutHolder, until, 0.0), Next::AskAt(until));
         asking.asks();
         now = u64::try_from(until.0.as_millis()).expect("a short time");
     }
     assert_eq!(now, 2_000);
     let mut late = 0;
-    while let Next::LearnAt(until) = ask(&mut asking, &Answer::Unsynced, &Held::Nobody, now) {
-        assert_eq!(asking.answered(&opened, || Held::Nobody, until, 0.0), Next::AskAt(until));
+    while let Next::LearnAt(until) = ask(&mut asking, &Answer::Unsynced, &Held::WithoutHolder, now) {
+        assert_eq!(asking.answered(&opened, || Held::WithoutHolder, until, 0.0), Next::AskAt(until));
         late += 1;
         assert!(late <= 5, "it leaves");
     }
@@ -146,17 +146,18 @@ fn a_grant_that_is_over_is_asked_for_as_another_run() {
     let mut asking = Asking::begin(at(0));
     let run = asking.asks();
     let over = Answer::Decided { by: None, how: None };
-    assert_eq!(asking.answered(&over, || Held::Nobody, at(1), 0.0), Next::AskAt(at(1)));
+    assert_eq!(asking.answered(&over, || Held::WithoutHolder, at(1), 0.0), Next::AskAt(at(1)));
     assert_ne!(asking.asks(), run);
 }
 
 #[test]
 fn a_store_that_is_never_in_time_is_left_and_one_that_is_granted_is_taken() {
     let mut asking = Asking::begin(at(0));
-    let nexts: Vec<Next> = (0..6).map(|_| ask(&mut asking, &Answer::Unsynced, &Held::Nobody, 5)).collect();
+    let nexts: Vec<Next> =
+        (0..6).map(|_| ask(&mut asking, &Answer::Unsynced, &Held::WithoutHolder, 5)).collect();
     assert!(nexts[..5].iter().all(|next| *next == Next::LearnAt(at(5))), "{nexts:?}");
     assert!(matches!(nexts[5], Next::Leave(AcquireError::Unreachable(_))), "{nexts:?}");
     let won = Answer::Won { fence: Fence(7), tries: 1, started: UtcMillis(9) };
-    let next = ask(&mut asking, &won, &Held::Nobody, 6);
+    let next = ask(&mut asking, &won, &Held::WithoutHolder, 6);
     assert_eq!(next, Next::Start { fence: Fence(7), tries: 1, started: UtcMillis(9) });
 }

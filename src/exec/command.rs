@@ -73,7 +73,7 @@ impl ExecCommand {
         }
         match won {
             Some(Err(AcquireError::Held(Held::By(holder)))) => ExecResult::Held(Some(holder)),
-            Some(Err(AcquireError::Held(Held::Nobody | Held::ForRerun))) => ExecResult::Held(None),
+            Some(Err(AcquireError::Held(Held::WithoutHolder | Held::ForRerun))) => ExecResult::Held(None),
             Some(Err(AcquireError::Unreachable(why))) => ExecResult::Unreachable(why),
             Some(Err(AcquireError::NewerSchema(schema))) => ExecResult::NewerSchema(schema),
             Some(Ok(_)) | None => ExecResult::Stopped,

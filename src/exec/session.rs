@@ -104,7 +104,7 @@ impl ExecSession {
                     let opened = self.learn().await;
                     let now = self.context.clock.boot();
                     match opened {
-                        Ok(answer) => self.asking.answered(&answer, || Held::Nobody, now, 0.0),
+                        Ok(answer) => self.asking.answered(&answer, || Held::WithoutHolder, now, 0.0),
                         Err(error) => self.failed(&error, sent),
                     }
                 }
@@ -208,7 +208,7 @@ impl ExecSession {
     async fn holder_of(&self, reply: &Reply) -> Held {
         let Answer::Held { by: Some(holder), .. } = &reply.answer else {
             let is_kept = reply.rerun.as_ref().is_some_and(|rerun| !rerun.goes_on);
-            return if is_kept { Held::ForRerun } else { Held::Nobody };
+            return if is_kept { Held::ForRerun } else { Held::WithoutHolder };
         };
         let by = Held::By(holder.clone());
         if !self.asking.is_impatient(self.context.clock.boot()) {
@@ -217,7 +217,7 @@ impl ExecSession {
         let record = self.context.store.record_of(&self.lock).await.ok().flatten();
         let is_silent =
             record.is_some_and(|record| record.run == Some(holder.run) && record.has_lapsed(reply.now));
-        if is_silent { Held::Nobody } else { by }
+        if is_silent { Held::WithoutHolder } else { by }
     }
 
     /// Runs the command. Returns when nothing of it is left and its end is recorded, as far as possible.

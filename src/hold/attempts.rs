@@ -86,8 +86,8 @@ impl Attempts {
             StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.handle.stops);
         }
         let (stops, deadlines) = (self.handle.stops.subscribe(), self.deadlines.clone());
-        let reins = RunControl { stops, deadlines, born: born.clone() };
-        attempt(&self.context.guards, &self.launch, log, self.context.output, reins).await
+        let control = RunControl { stops, deadlines, born: born.clone() };
+        attempt(&self.context.guards, &self.launch, log, self.context.output, control).await
     }
 
     /// Waits for the next attempt, or until it is certain that none follows.

@@ -33,7 +33,7 @@ pub(crate) fn the_command_has_the_streams_and_knows_which_run_it_is(stage: &Stag
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program");
-    child.stdin.take().expect("it is piped").write_all(b"to stdin\n").expect("somebody reads");
+    child.stdin.take().expect("it is piped").write_all(b"to stdin\n").expect("the other end is open");
     let output = child.wait_with_output().expect("our child");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let lines: Vec<&str> = out.lines().collect();

@@ -84,6 +84,16 @@ fn is_character(rest: &str) -> bool {
     }
 }
 
+/// Whether the character may be part of a name.
+pub(crate) fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The words of the text's code.
+pub(crate) fn words_of(text: &str) -> Vec<String> {
+    code_of(text).split(|c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
 #[test]
 fn comments_and_texts_are_taken_out_and_the_rest_is_kept() {
     for (text, code) in [

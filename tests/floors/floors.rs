@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::code::code_of;
+use super::code::{code_of, is_part};
 
 /// The modules of the crate, lowest first: each names itself and those before it, and no others.
 const FLOORS: [&str; 13] = [
@@ -85,10 +85,6 @@ fn heads(path: &str) -> Vec<String> {
     }
     heads.retain(|head| !head.is_empty());
     heads
-}
-
-fn is_part(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 #[test]

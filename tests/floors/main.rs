@@ -8,7 +8,7 @@ mod types;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use code::code_of;
+use code::{is_part, words_of};
 use floors::upward_names;
 use types::{is_for_tests, types_of};
 
@@ -20,7 +20,7 @@ const MAX_NAME: usize = 80;
 
 /// Every file of `src/`, by its path below it, with its text.
 fn sources() -> Vec<(PathBuf, String)> {
-    let files = files_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let files = files_of(&root().join("src"));
     assert!(files.len() > 100, "the sources are looked for at the right place");
     files
 }
@@ -46,14 +46,22 @@ fn files_of(root: &Path) -> Vec<(PathBuf, String)> {
 }
 
 fn rust_sources() -> impl Iterator<Item = (PathBuf, String)> {
-    sources().into_iter().filter(|(path, _)| path.extension().is_some_and(|extension| extension == "rs"))
+    sources().into_iter().filter(|(path, _)| is_rust(path))
+}
+
+fn is_rust(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs")
+}
+
+/// The folder of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The files whose code, comments and texts aside, has this word in it.
 fn naming(word: &str) -> Vec<PathBuf> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
     rust_sources()
-        .filter(|(_, text)| code_of(text).split(|c| !is_part(c)).any(|part| part == word))
+        .filter(|(_, text)| words_of(text).iter().any(|one| one == word))
         .map(|(path, _)| path)
         .collect()
 }
@@ -99,22 +107,16 @@ fn no_type_name_stands_for_two_things() {
 
 #[test]
 fn names_of_functions_can_be_read_at_a_glance() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = ["src", "tests"].iter().flat_map(|folder| files_of(&root.join(folder)));
-    let files = files.filter(|(path, _)| path.extension().is_some_and(|extension| extension == "rs"));
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let long: BTreeSet<String> = files
-        .flat_map(|(_, text)| {
-            let words: Vec<String> = code_of(&text).split(|c| !is_part(c)).map(str::to_owned).collect();
-            words.into_iter().filter(|word| word.len() > MAX_NAME).collect::<Vec<_>>()
-        })
-        .collect();
+    let files = ["src", "tests"].iter().flat_map(|folder| files_of(&root().join(folder)));
+    let texts = files.filter(|(path, _)| is_rust(path)).map(|(_, text)| text);
+    let long: BTreeSet<String> =
+        texts.flat_map(|text| words_of(&text)).filter(|word| word.len() > MAX_NAME).collect();
     assert!(long.is_empty(), "these names have more than {MAX_NAME} characters: {long:#?}");
 }
 
 #[test]
 fn decisions_are_short_and_have_a_status() {
-    let decisions = files_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/decisions"));
+    let decisions = files_of(&root().join("docs/decisions"));
     assert!(decisions.len() > 60, "decisions are looked for at the right place");
     for (path, text) in decisions {
         let has_status = text.lines().any(|line| line.starts_with("Status: "));
@@ -125,18 +127,17 @@ fn decisions_are_short_and_have_a_status() {
 
 #[test]
 fn every_source_file_that_the_docs_name_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let is_part = |c: char| c.is_alphanumeric() || "_/.".contains(c);
-    let docs = files_of(&root.join("docs"));
+    let is_part_of_path = |c: char| is_part(c) || "/.".contains(c);
+    let docs = files_of(&root().join("docs"));
     let mut named = BTreeSet::new();
     for (path, text) in docs.iter().filter(|(path, _)| !path.starts_with("results")) {
-        let words = text.split(|c| !is_part(c)).map(|word| word.trim_end_matches(['.', '/']));
+        let words = text.split(|c| !is_part_of_path(c)).map(|word| word.trim_end_matches(['.', '/']));
         named.extend(
             words.filter(|word| word.starts_with("src/")).map(|word| (word.to_owned(), path.clone())),
         );
     }
     assert!(named.len() > 10, "source files are looked for at the right place");
-    named.retain(|(word, _)| !root.join(word).exists());
+    named.retain(|(word, _)| !root().join(word).exists());
     assert!(named.is_empty(), "the docs name files that do not exist: {named:#?}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::code::code_of;
+use super::code::{code_of, is_part};
 
 /// What introduces the name of a type; the last two are macros of `job`.
 const BEFORE: [&str; 7] = ["struct", "enum", "union", "trait", "type", "words!{", "name!{"];
@@ -37,7 +37,6 @@ pub(crate) fn types_of(text: &str) -> Vec<String> {
 
 /// The words and signs of the code.
 fn tokens(code: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut tokens = Vec::<String>::new();
     let mut is_within = false;
     for c in code.chars() {

@@ -181,14 +181,8 @@ fn terms<'a>(roff: &mut Roff, items: impl Iterator<Item = ManItem<'a>>) {
 /// The keys of jobs.toml, table by table.
 fn jobs_file(roff: &mut Roff) {
     roff.control("SH", ["JOBS FILE"]);
-    for (title, home) in [
-        ("[cluster]", Home::Cluster),
-        ("[jobs.NAME]", Home::Job),
-        ("[jobs.NAME] or [defaults]", Home::Shared),
-        ("[replica]", Home::Replica),
-        ("[logs]", Home::Logs),
-    ] {
-        roff.control("SS", [title]);
+    for home in [Home::Cluster, Home::Job, Home::Shared, Home::Replica, Home::Logs] {
+        roff.control("SS", [home.title().replace('`', "").as_str()]);
         let keys = KEYS.iter().filter(|key| key.home == home && key.topic.is_some());
         let texts: Vec<(&str, String)> = keys.map(|key| (key.name, of_key(key))).collect();
         terms(roff, texts.iter().map(|(name, text)| (*name, text.as_str())));
@@ -215,7 +209,7 @@ fn of_key(key: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Absent;
+    use crate::config::default_of;
 
     use super::*;
 
@@ -249,12 +243,10 @@ mod tests {
     #[test]
     fn flags_name_the_defaults_of_the_keys_that_they_stand_for() {
         let page = String::from_utf8(page().expect("in memory")).expect("roff is text");
-        let default = |key| KEYS.iter().find(|one| one.name == key).expect("a key").absent;
         for (key, around) in
             [("drain", ("else ", "]")), ("lease", ("[default: ", "; with \\-\\-job, the job\\*(Aqs]"))]
         {
-            let Absent::Is(value) = default(key) else { panic!("{key} has a default") };
-            let text = format!("{}{}{}", around.0, value.trim_matches('"'), around.1);
+            let text = format!("{}{}{}", around.0, default_of(key).trim_matches('"'), around.1);
             assert!(page.contains(&text), "{text}");
         }
     }

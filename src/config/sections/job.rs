@@ -18,7 +18,7 @@ use super::section::Section;
 use super::shared::Shared;
 use super::{cluster, keys};
 
-/// Reads `[defaults]`.
+/// Reads `[defaults]`, over the built-in ones.
 pub(crate) fn defaults(section: &Section<'_>, overrides: &Overrides<'_>, findings: &mut Findings) -> Shared {
     for key in keys::names(&[Home::Job]) {
         if let Some(span) = section.place_of(key) {
@@ -30,7 +30,7 @@ pub(crate) fn defaults(section: &Section<'_>, overrides: &Overrides<'_>, finding
     section.refuse_unknown(&keys::of_job(), findings);
     let shared = Shared::read(section, findings);
     machine::warn(section, &shared, overrides.machine, findings);
-    shared
+    shared.over(&Shared::built_in())
 }
 
 /// Reads one job from its key and its table, with the defaults. `None` after a problem has been reported.
@@ -68,7 +68,7 @@ fn spec(
     findings: &mut Findings,
 ) -> Option<JobSpec> {
     section.refuse_unknown(&keys::of_job(), findings);
-    let shared = Shared::of_job(own, defaults);
+    let shared = own.over(defaults);
     let schedule = expressions::schedule(section, key, &known(shared.timezone.clone()), findings);
     let program = command::read(section, findings);
     if let Some(program) = &program {

@@ -16,6 +16,19 @@ pub(crate) enum Home {
     Logs,
 }
 
+impl Home {
+    /// Returns the table as messages name it, in Markdown.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Cluster => CLUSTER.1,
+            Self::Job => "`[jobs.NAME]`",
+            Self::Shared => "`[defaults]` or `[jobs.NAME]`",
+            Self::Replica => REPLICA.1,
+            Self::Logs => LOGS.1,
+        }
+    }
+}
+
 /// What applies if the key is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
@@ -52,6 +65,12 @@ impl Key {
         Self { synonyms, ..self }
     }
 
+    /// Returns the line of the file that sets the default; `None` if the key has none.
+    pub(crate) fn default_line(&self) -> Option<String> {
+        let Absent::Is(value) = self.absent else { return None };
+        Some(format!("{} = {value}\n", self.name))
+    }
+
     /// Returns the default for people, in Markdown.
     pub(crate) fn default_text(&self) -> String {
         let default = match self.absent {
@@ -65,26 +84,19 @@ impl Key {
     }
 }
 
-const CLUSTER: &str = "`[cluster]`";
-const WHAT_RUNS: &str = "What runs, and when";
-const HOW_LONG: &str = "How long it may take, and what then";
-const LATE: &str = "Ticks that cannot start on time";
-const REPLICA: &str = "`[replica]`";
-const LOGS: &str = "`[logs]`";
+/// Where a key stands: the table that it belongs to, and the heading of its table in docs/configuration.md.
+type Place = (Home, &'static str);
 
-const fn key(topic: &'static str, name: &'static str, absent: Absent, meaning: &'static str) -> Key {
-    let home = match topic.as_bytes() {
-        b"`[cluster]`" => Home::Cluster,
-        b"`[replica]`" => Home::Replica,
-        b"`[logs]`" => Home::Logs,
-        _ => Home::Shared,
-    };
+const CLUSTER: Place = (Home::Cluster, "`[cluster]`");
+const REPLICA: Place = (Home::Replica, "`[replica]`");
+const LOGS: Place = (Home::Logs, "`[logs]`");
+const OWN: Place = (Home::Job, "What runs, and when");
+const WHAT_RUNS: Place = (Home::Shared, "What runs, and when");
+const HOW_LONG: Place = (Home::Shared, "How long it may take, and what then");
+const LATE: Place = (Home::Shared, "Ticks that cannot start on time");
+
+const fn key((home, topic): Place, name: &'static str, absent: Absent, meaning: &'static str) -> Key {
     Key { name, home, topic: Some(topic), absent, least: None, meaning, synonyms: &[] }
-}
-
-/// A key that each job sets for itself: `[defaults]` cannot have it.
-const fn own(name: &'static str, absent: Absent, meaning: &'static str) -> Key {
-    Key { home: Home::Job, ..key(WHAT_RUNS, name, absent, meaning) }
 }
 
 const NONE: Absent = Absent::Means("none");
@@ -127,19 +139,21 @@ pub(crate) const KEYS: &[Key] = &[
     key(LOGS, "keep", Absent::Is("\"14d\""), "age at which a run's log is deleted").or(&["retention"]),
     key(LOGS, "keep_runs", Absent::Is("200"), "logs kept per job"),
     key(LOGS, "max_bytes", Absent::Is("\"1GiB\""), "size of all run logs"),
-    own(
+    key(
+        OWN,
         "schedule",
         Absent::Refused("required"),
         "one string or a list (union of all): [Schedules](schedules.md)",
     )
     .or(&["cron"]),
-    own(
+    key(
+        OWN,
         "command",
         Absent::Refused("required, or `shell`"),
         "a list of arguments, run as it is",
     )
     .or(&["cmd", "exec", "run"]),
-    own("shell", Absent::Refused("required, or `command`"), "a string for `/bin/sh -c`"),
+    key(OWN, "shell", Absent::Refused("required, or `command`"), "a string for `/bin/sh -c`"),
     key(WHAT_RUNS, "timezone", Absent::Is("\"UTC\""), "IANA name; the data is built in").or(&["tz"]),
     key(
         WHAT_RUNS,
@@ -260,9 +274,9 @@ pub(crate) fn of_job() -> Vec<&'static str> {
     names(&[Home::Job, Home::Shared])
 }
 
-/// Returns the key of this name, if one of these tables has it.
-pub(crate) fn find(name: &str, homes: &[Home]) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.name == name && homes.contains(&key.home))
+/// Returns the key of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
 }
 
 /// Returns the default of a key, as it is written in the file.
@@ -270,28 +284,14 @@ pub(crate) fn find(name: &str, homes: &[Home]) -> Option<&'static Key> {
 /// # Panics
 /// If the key has no default.
 pub(crate) fn default_of(name: &str) -> &'static str {
-    let defaults = KEYS.iter().filter(|key| key.name == name).map(|key| key.absent);
-    let value = |absent| if let Absent::Is(value) = absent { Some(value) } else { None };
-    defaults.filter_map(value).next().expect("a key with a default")
+    let Some(Absent::Is(value)) = find(name).map(|key| key.absent) else { panic!("`{name}` has no default") };
+    value
 }
 
 /// Returns the key or table that other programs call by this word.
 pub(crate) fn synonym(word: &str) -> Option<&'static str> {
     let keys = KEYS.iter().map(|key| (key.name, key.synonyms));
     keys.chain(TABLES.iter().copied()).find(|(_, synonyms)| synonyms.contains(&word)).map(|(name, _)| name)
-}
-
-/// Returns the table that a known key belongs to, for a message about a key found elsewhere.
-pub(crate) fn home_of(name: &str) -> Option<&'static str> {
-    let homes = [Home::Job, Home::Shared, Home::Cluster, Home::Replica, Home::Logs];
-    let key = homes.iter().find_map(|home| find(name, &[*home]))?;
-    Some(match key.home {
-        Home::Job => "`[jobs.NAME]`",
-        Home::Shared => "`[defaults]` or `[jobs.NAME]`",
-        Home::Cluster => CLUSTER,
-        Home::Replica => REPLICA,
-        Home::Logs => LOGS,
-    })
 }
 
 #[cfg(test)]
@@ -314,7 +314,7 @@ mod tests {
     fn the_docs_have_the_table_of_every_topic() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
         let docs = std::fs::read_to_string(path).expect("the docs");
-        for topic in [CLUSTER, WHAT_RUNS, HOW_LONG, LATE, REPLICA, LOGS] {
+        for (_, topic) in [CLUSTER, WHAT_RUNS, HOW_LONG, LATE, REPLICA, LOGS] {
             let table = table(topic);
             assert!(docs.contains(&table), "docs/configuration.md needs this table for {topic}:\n{table}");
         }
@@ -322,16 +322,24 @@ mod tests {
 
     #[test]
     fn the_least_lease_is_that_of_the_table() {
-        let least = find("lease", &[Home::Shared]).and_then(|key| key.least).expect("a least lease");
+        let least = find("lease").and_then(|key| key.least).expect("a least lease");
         assert_eq!(parse_duration(least).expect("a duration"), MIN_LEASE);
     }
 
     #[test]
-    fn a_key_belongs_where_it_is_listed_first_for_jobs() {
-        assert_eq!(home_of("schedule"), Some("`[jobs.NAME]`"));
-        assert_eq!(home_of("lease"), Some("`[defaults]` or `[jobs.NAME]`"));
-        assert_eq!(home_of("drain"), Some("`[replica]`"));
-        assert_eq!(home_of("colour"), None);
+    fn no_key_stands_in_two_tables() {
+        for key in KEYS {
+            assert_eq!(KEYS.iter().filter(|other| other.name == key.name).count(), 1, "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn a_known_key_has_its_table_and_a_synonym_its_key() {
+        let title = |name| find(name).map(|key| key.home.title());
+        assert_eq!(title("schedule"), Some("`[jobs.NAME]`"));
+        assert_eq!(title("lease"), Some("`[defaults]` or `[jobs.NAME]`"));
+        assert_eq!(title("drain"), Some("`[replica]`"));
+        assert_eq!(title("colour"), None);
         assert_eq!(synonym("ttl"), Some("lease"));
         assert_eq!(synonym("job"), Some("jobs"));
     }

@@ -13,6 +13,7 @@ use crate::config::values::placed::Placed;
 use crate::config::values::{Checked, Raw};
 
 use super::keys;
+use super::keys::Key;
 
 /// One table of the file.
 #[derive(Debug, Clone)]
@@ -145,8 +146,8 @@ impl<'d> Section<'d> {
         if let (Some(_), "name") = (job, key) {
             return "take it out: a job's name is that of its table, `[jobs.NAME]`".to_owned();
         }
-        if let Some(home) = keys::home_of(key) {
-            return format!("`{key}` belongs under {home}");
+        if let Some(known) = keys::find(key) {
+            return format!("`{key}` belongs under {}", known.home.title());
         }
         if let Some(near) = suggest::nearest(key, known) {
             return format!("did you mean `{near}`?");
@@ -159,8 +160,8 @@ impl<'d> Section<'d> {
 }
 
 /// The default of a key, read as a file would be.
-pub(crate) fn default<T>(key: &str, read: impl Fn(&Raw<'_>) -> Checked<T>) -> T {
-    let text = format!("{key} = {}", keys::default_of(key));
+fn default<T>(key: &str, read: impl Fn(&Raw<'_>) -> Checked<T>) -> T {
+    let text = keys::find(key).and_then(Key::default_line).expect("a key with a default");
     let table = DeTable::parse(&text).expect("a default is TOML");
     let raw = table.get_ref().get(key).expect("it was just written");
     read(raw).expect("a default is a value of its key")

@@ -2,7 +2,6 @@
 //! `[defaults]` is reported once, and not once for each job.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use toml::de::DeTable;
@@ -14,7 +13,7 @@ use crate::config::values::{Checked, Raw, ValueError, env, expressions, policy, 
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
 use super::keys;
-use super::keys::{Absent, Home, KEYS, Key};
+use super::keys::{Home, KEYS, Key};
 use super::section::Section;
 
 /// The shortest lease: with less, a short outage of the store would stop a healthy run.
@@ -77,25 +76,16 @@ shared_keys! {
     description: String = values::text,
 }
 
-/// What holds for a key that neither the job nor `[defaults]` has: the defaults of the table of keys, read like a file.
-static BUILT_IN: LazyLock<Shared> = LazyLock::new(|| {
-    let keys = KEYS.iter().filter(|key| key.home == Home::Shared);
-    let line = |key: &Key| match key.absent {
-        Absent::Is(value) => format!("{} = {value}\n", key.name),
-        Absent::Refused(_) | Absent::Means(_) => String::new(),
-    };
-    let text: String = keys.map(line).collect();
-    let table = DeTable::parse(&text).expect("the defaults are TOML");
-    let mut findings = Findings::default();
-    let shared = Shared::read(&Section::new("the defaults", 0..text.len(), table.get_ref()), &mut findings);
-    assert_eq!(findings.errors(), 0, "the defaults are right");
-    shared
-});
-
 impl Shared {
-    /// Returns the keys of a job: its own, then those of `[defaults]`, then the built-in ones.
-    pub(crate) fn of_job(own: &Self, defaults: &Self) -> Self {
-        own.over(defaults).over(&BUILT_IN)
+    /// Returns the built-in defaults: those of the table of keys, read like a file.
+    pub(crate) fn built_in() -> Self {
+        let keys = KEYS.iter().filter(|key| key.home == Home::Shared);
+        let text: String = keys.filter_map(Key::default_line).collect();
+        let table = DeTable::parse(&text).expect("the defaults are TOML");
+        let mut findings = Findings::default();
+        let shared = Self::read(&Section::new("the defaults", 0..text.len(), table.get_ref()), &mut findings);
+        assert_eq!(findings.errors(), 0, "the defaults are right");
+        shared
     }
 }
 

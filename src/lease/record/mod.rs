@@ -32,6 +32,12 @@ impl LeaseInstant {
         Self(UtcMillis(self.0).plus(by).0)
     }
 
+    /// Returns the instant that is `by` earlier; saturates.
+    #[must_use]
+    pub(crate) fn minus(self, by: Duration) -> Self {
+        Self(UtcMillis(self.0).minus(by).0)
+    }
+
     /// Returns how long after `earlier` this is; zero if it is not after.
     pub fn since(self, earlier: Self) -> Duration {
         UtcMillis(self.0).since(UtcMillis(earlier.0))

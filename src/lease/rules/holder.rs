@@ -177,15 +177,16 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
     // A run that an operator stopped does not run on another replica either.
     let is_killed = record.stop_reason(abandon.run) == Some(Reason::Operator);
     match record.tick.filter(|_| remembers) {
-        // The tick stays decided, as it was before the rerun.
-        Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
-        Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
-            give_back(record, tick, front);
-        }
-        // In another era the rerun may have been granted to another replica as well. The tick has the entry of its first run.
+        // The tick stays decided, and has the entry of its first run.
         _ if record.cause == Some(Cause::Rerun) => {
             give_rerun_back(record);
-            record.forgo_rerun();
+            // In another era, the rerun may have been granted to another replica as well.
+            if !remembers {
+                record.forgo_rerun();
+            }
+        }
+        Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
+            give_back(record, tick, front);
         }
         _ if is_killed => transition.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
         _ => {

@@ -161,9 +161,9 @@ impl<'a> Transition<'a> {
             return;
         }
         let was_missing = record.is_put_back();
-        // Its holder put it back so long before that it settles. A release that did not keep the time left 0.
-        let is_known = was_missing && record.settles_at != LeaseInstant::FREE;
-        let put_back_at = is_known.then(|| LeaseInstant(UtcMillis(record.settles_at.0).minus(SETTLING).0));
+        // When the wait began: now, or when its holder put it back. A release that did not keep that time left 0.
+        let is_timed = was_missing && record.settles_at != LeaseInstant::FREE;
+        let since = if is_timed { record.settles_at.minus(SETTLING) } else { server.lease_now };
         record.era = server.era.clone();
         match server.memory {
             // The machine was restarted: nothing is forgotten, but the lease clock started again.
@@ -178,8 +178,7 @@ impl<'a> Transition<'a> {
                 record.locked_until = server.lease_now.plus(record.lease);
             }
             Memory::Durable | Memory::Forgetful => {
-                let since = put_back_at.map_or(server.lease_now, |at| at.min(server.lease_now));
-                self.wait_for_forgotten(caller, lease, since);
+                self.wait_for_forgotten(caller, lease, since.min(server.lease_now));
                 // A record that its holder put back may have lost everything else up to now.
                 let heard = if was_missing { server.now.max(caller.latest_store_time) } else { earlier };
                 self.pass_unrecorded(maybe_decided(heard), caller);

@@ -55,7 +55,7 @@ async fn announced(jobs: Vec<Arc<JobSpec>>, span: Duration) -> Vec<(String, Tick
     let mut next_ticks = NextTicks::default();
     next_ticks.plan(jobs, clock.utc());
     let (announce, mut heard) = mpsc::unbounded_channel();
-    let clockwork = Ticker::start(
+    let ticker = Ticker::start(
         Arc::new(Mutex::new(next_ticks)),
         {
             let clock = Arc::clone(&clock);
@@ -75,7 +75,7 @@ async fn announced(jobs: Vec<Arc<JobSpec>>, span: Duration) -> Vec<(String, Tick
             (coming.job.to_string(), coming.tick, ahead)
         }));
     }
-    clockwork.stop().await;
+    ticker.stop().await;
     announced
 }
 

@@ -30,7 +30,7 @@ async fn an_order_reaches_the_guard_before_the_runtime_knows_of_the_line() {
 async fn what_the_replica_has_killed_itself_has_not_ended_by_itself() {
     let (mut process, mut guard) = guarded();
     process.strike(&Guards::of_this_program());
-    guard.write_all(&GuardReport::Exited(9).encode()).expect("somebody reads");
+    guard.write_all(&GuardReport::Exited(9).encode()).expect("the other end is open");
     assert_eq!(process.next_report().await, RunReport::Stopped(ChildExit { code: None, signal: Some(9) }));
     // The guard has given up the rest: the replica notices that the guard is gone, and searches itself.
     drop(guard);
@@ -53,13 +53,13 @@ async fn an_end_that_was_told_to_a_frozen_replica_is_as_old_as_it_is() {
     let then = BootInstant(SystemClock.boot().0.saturating_sub(minute));
     guard
         .write_all(&[GuardReport::At(then).encode(), GuardReport::Exited(0).encode()].concat())
-        .expect("somebody reads");
+        .expect("the other end is open");
     assert_eq!(process.next_report().await, RunReport::Exited(ChildExit { code: Some(0), signal: None }));
     assert!(process.ago() >= minute.min(then.0), "{:?}", process.ago());
 
     let (mut process, mut guard) = guarded();
     let now = GuardReport::At(SystemClock.boot()).encode();
-    guard.write_all(&[now, GuardReport::Empty.encode()].concat()).expect("somebody reads");
+    guard.write_all(&[now, GuardReport::Empty.encode()].concat()).expect("the other end is open");
     assert_eq!(process.next_report().await, RunReport::Empty);
     assert_eq!(process.ago(), Duration::ZERO);
 }
@@ -73,7 +73,7 @@ async fn a_guard_that_its_job_stopped_before_it_could_say_that_the_run_began_is_
     assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
 
     let (mut process, mut socket) = guarded();
-    socket.write_all(&GuardReport::Made(pid).encode()).expect("somebody reads");
+    socket.write_all(&GuardReport::Made(pid).encode()).expect("the other end is open");
     assert_eq!(process.try_next_report(), None);
     process.wake_guard();
     assert_eq!(guard.wait().expect("it ends").code(), Some(5));
