@@ -1,5 +1,5 @@
-//! What the record tells of the job's successes, whichever request writes the entry: the newest success, and how many ticks in a
-//! row did not succeed since.
+//! What the record tells of the job's successes, whichever request writes the entry: the newest success, and how many
+//! ticks in a row did not succeed since.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ fn failing(count: u64, since: f64) -> Successes {
     (None, None, count, Some(at(since)))
 }
 
-/// What every decision keeps: the instants of successes never go back, no entry changes nothing, and there is an instant since
-/// which the job fails exactly while it fails.
+/// What every decision keeps: the instants of successes never go back, without an entry nothing changes, and there
+/// is an instant since which the job fails exactly while it fails.
 pub(crate) fn never_go_back(before: Option<&Record>, decision: &Decision) {
     let Some(after) = decision.record.as_ref() else { return };
     assert_eq!(after.failures_in_row == 0, after.failing_since.is_none(), "{after:#?}");

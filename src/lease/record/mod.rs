@@ -163,8 +163,8 @@ pub struct Record {
     pub last_success_tick: Option<Tick>,
     /// The latest end of a run that succeeded, by the store's clock. It never goes back.
     pub last_success_end: Option<UtcMillis>,
-    /// How many ticks in a row did not succeed since then: failed, timed out, interrupted, missed or unknown. Skipped ticks and
-    /// killed runs do not count.
+    /// How many ticks in a row did not succeed since then: failed, timed out, interrupted, missed or unknown.
+    /// Skipped ticks and killed runs do not count.
     pub failures_in_row: u64,
     /// The end of the first of them, by the store's clock.
     pub failing_since: Option<UtcMillis>,

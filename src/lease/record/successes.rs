@@ -1,12 +1,12 @@
-//! What a record tells of a job's successes: the newest one, and how many ticks in a row did not succeed since. All of it comes
-//! from the entries, and no decision depends on it.
+//! What a record tells of a job's successes: the newest one, and how many ticks in a row did not succeed since. All
+//! of it comes from the entries, and no decision depends on it.
 
 use crate::job::Outcome;
 use crate::lease::{HistoryEntry, Record};
 use crate::time::UtcMillis;
 
 impl Record {
-    /// Counts a new entry at `now`, the store's time. A skipped tick and a killed run tell nothing about the job.
+    /// Counts a new entry at `now`, the store's time. Skipped ticks and killed runs tell nothing about the job.
     pub(crate) fn count_entry(&mut self, entry: &HistoryEntry, now: UtcMillis) {
         match entry.outcome {
             Outcome::Succeeded => self.count_success(entry, now),
@@ -28,8 +28,8 @@ impl Record {
         }
     }
 
-    /// A failure that is reported late, and ended before the newest success, does not count. An entry for several ticks whose
-    /// number is not known counts as one.
+    /// A failure that is reported late, and ended before the newest success, does not count. An entry for several
+    /// ticks whose number is not known counts as one.
     fn count_failure(&mut self, entry: &HistoryEntry, now: UtcMillis) {
         if !is_before(entry.finished, self.last_success_end, now) {
             self.failures_in_row = self.failures_in_row.saturating_add(entry.count.unwrap_or(1));
@@ -38,8 +38,8 @@ impl Record {
     }
 }
 
-/// Whether `ended` is before `other`. An instant later than `now` was recorded by a clock that was set back since: nothing is
-/// before it.
+/// Whether `ended` is before `other`. An instant later than `now` was recorded by a clock that was set back since:
+/// nothing is before it.
 fn is_before(ended: UtcMillis, other: Option<UtcMillis>, now: UtcMillis) -> bool {
     other.is_some_and(|other| ended < other && other <= now)
 }

@@ -15,7 +15,7 @@ fn entry(outcome: Outcome, tick: i64, ended: i64) -> HistoryEntry {
     HistoryEntry::without_run(tick, Cause::Schedule, verdict, UtcMillis(ended))
 }
 
-/// Returns the newest tick that succeeded, the latest end of one, how many failures there are, and since when; 0 for none.
+/// Returns the newest tick that succeeded, the latest end of one, the number of failures, and since when; or 0.
 fn counts(record: &Record) -> (i64, i64, u64, i64) {
     let tick = record.last_success_tick.map_or(0, Tick::as_millis);
     let [end, since] = [record.last_success_end, record.failing_since].map(|at| at.unwrap_or_default().0);
@@ -81,7 +81,9 @@ fn is_failure(outcome: Outcome) -> bool {
 
 proptest! {
     #[test]
-    fn in_any_order_the_instants_of_successes_never_go_back(entries in prop::collection::vec(some_entry(), 1..40)) {
+    fn in_any_order_the_instants_of_successes_never_go_back(
+        entries in prop::collection::vec(some_entry(), 1..40),
+    ) {
         let mut record = Record::empty(Era::default());
         let (mut newest, mut latest, mut failures) = (0, 0, 0);
         for entry in &entries {
@@ -106,7 +108,8 @@ proptest! {
     ) {
         entries.sort_by_key(|entry| entry.finished);
         let last = entries.iter().rposition(|entry| entry.outcome == Outcome::Succeeded);
-        let since = entries.iter().skip(last.map_or(0, |last| last + 1)).filter(|entry| is_failure(entry.outcome));
+        let after = entries.iter().skip(last.map_or(0, |last| last + 1));
+        let since = after.filter(|entry| is_failure(entry.outcome));
         let count: u64 = since.clone().map(|entry| entry.count.unwrap_or(1)).sum();
         let first = since.clone().next().map_or(0, |entry| entry.finished.0);
         let (_, _, failures, failing_since) = counted(&entries);

@@ -1,5 +1,5 @@
-//! What `status JOB` prints for people below the tables: the job's schedule and policies, its coming ticks, its newest success, the
-//! failures since, and its last runs.
+//! What `status JOB` prints for people below the tables: the job's schedule and policies, its coming ticks, its
+//! newest success, the failures since, and its last runs.
 
 use crate::cli::read::history::table;
 use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};

@@ -11,7 +11,8 @@ local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
   started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
   order_at = true, settled = true, since = true, returned = true, floor = true,
-  made = true, returned_ahead = true, returns_ahead = true, ok = true, ok_at = true, bad = true, bad_since = true,
+  made = true, returned_ahead = true, returns_ahead = true,
+  ok = true, ok_at = true, bad = true, bad_since = true,
 }
 -- The fields that are texts, with their values where they are not stored.
 local TEXTS = {
