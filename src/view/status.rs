@@ -76,6 +76,14 @@ pub(crate) struct JobView {
     pub(crate) same_schedule: Option<bool>,
     /// The newest decided tick, as in `history`, without its output.
     pub(crate) last: Option<TickView>,
+    /// The newest tick that succeeded.
+    pub(crate) last_success_tick: Option<Rfc3339>,
+    /// The latest end of a run that succeeded.
+    pub(crate) last_success_end: Option<Rfc3339>,
+    /// How many ticks in a row did not succeed since then, without skipped ticks and killed runs; null if not known.
+    pub(crate) failures_in_row: Option<u64>,
+    /// The end of the first of them.
+    pub(crate) failing_since: Option<Rfc3339>,
     pub(crate) lock: Option<LockView>,
 }
 
@@ -156,6 +164,12 @@ fn job(job: &JobState, snapshot: &Snapshot) -> JobView {
         known: record.is_some(),
         same_schedule: spec.map(|spec| !spec.enabled || record.is_none_or(is_same)),
         last: job.decided().next_back().map(|last| TickView { tail: None, ..last }),
+        last_success_tick: record
+            .and_then(|record| record.last_success_tick)
+            .map(|tick| Rfc3339(tick.instant())),
+        last_success_end: record.and_then(|record| record.last_success_end).map(Rfc3339),
+        failures_in_row: record.map(|record| record.failures_in_row),
+        failing_since: record.and_then(|record| record.failing_since).map(Rfc3339),
         lock: job.running().zip(record).map(|(running, record)| lock(running, record, snapshot)),
     }
 }

@@ -10,7 +10,7 @@ use solocron::lease::{
 };
 use solocron::time::UtcMillis;
 
-use crate::sample;
+use crate::{sample, successes};
 
 /// Time zero of the tests, on the clock of ticks.
 const ZERO: i64 = 1_800_000_000_000;
@@ -81,6 +81,7 @@ impl Book {
 
     pub(crate) fn ask(&mut self, request: Request) -> Answer {
         let decision = decide(self.record.as_ref(), &request, &self.server);
+        successes::never_go_back(self.record.as_ref(), &decision);
         decision.append_to(&mut self.entries);
         let Decision { record, reply, .. } = decision;
         assert_eq!(reply.now, self.server.now);

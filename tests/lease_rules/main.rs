@@ -25,6 +25,7 @@ mod rerun;
 #[path = "../support/sample.rs"]
 mod sample;
 mod settled;
+mod successes;
 mod trigger;
 mod unfit;
 mod unlock;

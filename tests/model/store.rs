@@ -40,6 +40,7 @@ impl Store {
             Server { now, lease_now: LeaseInstant(now.0), era: era(self.era), memory: Memory::Forgetful };
         let Decision { record, reply, .. } =
             setting.decide(|| decide(self.record.as_deref(), request, &server));
+        let record = record.map(without_successes);
         if record.as_ref() != self.record.as_deref() {
             self.record = record.map(Arc::new);
         }
@@ -75,5 +76,16 @@ impl Store {
             self.era += 1;
         }
         self.copies = [self.record.clone(), self.record.clone()];
+    }
+}
+
+/// No decision depends on how the job's runs ended: worlds that differ in that alone are one.
+fn without_successes(record: Record) -> Record {
+    Record {
+        last_success_tick: None,
+        last_success_end: None,
+        failures_in_row: 0,
+        failing_since: None,
+        ..record
     }
 }

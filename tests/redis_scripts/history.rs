@@ -94,7 +94,7 @@ impl History {
             return record.take().is_some();
         }
         let Some(kept) = record.as_mut() else { return false };
-        match self.rng.random_range(0..24) {
+        match self.rng.random_range(0..26) {
             0..8 => {
                 let span = self.span();
                 pass(kept, span);
@@ -131,9 +131,18 @@ impl History {
                 kept.floor = Fence(self.near(now).0);
                 kept.created_mark = if self.one_in(2) { kept.mark } else { self.near(now) };
             }
+            23 | 24 => self.set_successes(kept, now),
             _ => return false,
         }
         true
+    }
+
+    /// Earlier entries have told of successes and failures, perhaps by a clock that was ahead.
+    fn set_successes(&mut self, record: &mut Record, now: UtcMillis) {
+        let (tick, end, since) = (Tick(self.near(now)), self.near(now), self.near(now));
+        (record.last_success_tick, record.last_success_end) = (self.maybe(tick), self.maybe(end));
+        record.failing_since = self.maybe(since);
+        record.failures_in_row = if record.failing_since.is_some() { self.rng.random_range(1..5) } else { 0 };
     }
 
     /// A clock that was ahead has decided ticks, and passed others.
@@ -334,8 +343,14 @@ impl History {
     }
 
     fn finish(&mut self, record: Option<&Record>, now: UtcMillis) -> Finish {
+        let succeeded = Verdict::plain(Outcome::Succeeded);
         let interrupted = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
         let failed = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
+        let other = self.pick(&[
+            Verdict::plain(Outcome::TimedOut),
+            Verdict::because(Outcome::Killed, Reason::Operator),
+            Verdict::because(Outcome::Unknown, Reason::LeftBehind),
+        ]);
         let exit_code = self.pick(&[0, 3]);
         let tail = self.pick(&["", "last line\n", "ä\u{0}%s\r\n"]);
         let leapt = self.near(now).max(UtcMillis(0));
@@ -343,7 +358,7 @@ impl History {
             lease: self.lease(record, now),
             era: self.life(),
             attempt: 1,
-            verdict: self.pick(&[Verdict::plain(Outcome::Succeeded), failed, interrupted]),
+            verdict: self.pick(&[succeeded, failed, interrupted, other]),
             ended: self.near(now),
             exit_code: self.maybe(exit_code),
             signal: self.maybe(9),
@@ -362,6 +377,9 @@ fn pass(record: &mut Record, span: Duration) {
     back(&mut record.paused_at);
     back(&mut record.order_at);
     back(&mut record.lost_after);
+    back(&mut record.last_success_end);
+    back(&mut record.failing_since);
+    record.last_success_tick = record.last_success_tick.map(|tick| Tick(tick.instant().minus(span)));
     record.tick = record.tick.map(|tick| Tick(tick.instant().minus(span)));
     record.mark = record.mark.minus(span).max(UtcMillis(0));
     if record.schedule_since > UtcMillis(0) {
@@ -369,9 +387,11 @@ fn pass(record: &mut Record, span: Duration) {
     }
     let leap = |leap: &Leap| {
         let after = leap.after.minus(span).max(UtcMillis(0));
-        Leap { after, to: leap.to.minus(span), ..*leap }.to_string()
+        Leap { after, to: leap.to.minus(span), ..*leap }
     };
-    record.leaps = record.leaps.iter().map(leap).collect::<Vec<_>>().join(" ").parse().expect("leaps");
+    // A leap that ends before 1970 would be none.
+    let leaps = record.leaps.iter().map(leap).filter(|leap| leap.after < leap.to);
+    record.leaps = leaps.map(|leap| leap.to_string()).collect::<Vec<_>>().join(" ").parse().expect("leaps");
     record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);
     for until in [&mut record.locked_until, &mut record.settles_at] {
         if *until > LeaseInstant::FREE {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use history::History;
 use pair::Pair;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use solocron::job::{Reason, RunId};
+use solocron::job::{Outcome, Reason, RunId};
 use solocron::lease::{Answer, Decision, Record, Request};
 use solocron::time::UtcMillis;
 use support::redis_server::RedisServer;
@@ -69,6 +69,21 @@ const USUAL_MET: usize = 100;
 /// So often a run ends in the life that its record is of, and which is the server's no more.
 const FORMER_MET: usize = 10;
 
+/// What one entry does to the record's successes and failures, by the short cuts or by the rules.
+const COUNTED: [&str; 11] = [
+    "usual: a success, no failures before",
+    "usual: a success ends failures",
+    "usual: a success from before the failures",
+    "usual: a failure",
+    "usual: a failure from before the success",
+    "usual: neither",
+    "rules: a success ends failures",
+    "rules: a success from before the failures",
+    "rules: a failure",
+    "rules: a failure from before the success",
+    "rules: several failures at once",
+];
+
 /// What histories reached.
 #[derive(Debug, Default)]
 struct Reached {
@@ -80,6 +95,8 @@ struct Reached {
     usual: BTreeMap<&'static str, usize>,
     /// Of them, ends of runs on a record of another life than the server's.
     former: usize,
+    /// What entries did to the record's successes and failures.
+    counted: BTreeSet<String>,
     /// Schedules that hold from a moment earlier on, as their first tick was given back.
     before: usize,
 }
@@ -98,6 +115,25 @@ impl Reached {
         }
     }
 
+    /// Notes what a decision with one entry did to the record's successes and failures.
+    fn count(&mut self, before: Option<&Record>, decision: &Decision, is_usual: bool) {
+        let ([entry], Some(before), Some(after)) = (&decision.entries[..], before, decision.record.as_ref())
+        else {
+            return;
+        };
+        let (was, is) = (before.failures_in_row, after.failures_in_row);
+        let what = match entry.outcome {
+            Outcome::Succeeded if was == 0 => "a success, no failures before",
+            Outcome::Succeeded if is == 0 => "a success ends failures",
+            Outcome::Succeeded => "a success from before the failures",
+            Outcome::Skipped | Outcome::Killed | Outcome::Running => "neither",
+            _ if is == was => "a failure from before the success",
+            _ if is == was + 1 => "a failure",
+            _ => "several failures at once",
+        };
+        self.counted.insert(format!("{}: {what}", if is_usual { "usual" } else { "rules" }));
+    }
+
     /// The cases that no history met.
     fn missing(&self) -> Vec<&'static str> {
         let answers = Answer::NAMES.into_iter().filter(|answer| !self.answers.contains(answer));
@@ -107,7 +143,8 @@ impl Reached {
             USUAL.into_iter().filter(|answer| self.usual.get(answer).is_none_or(|met| *met < USUAL_MET));
         let former = (self.former < FORMER_MET).then_some("an end of a former life");
         let before = (self.before == 0).then_some("a tick given back to a newer schedule");
-        answers.chain(entries).chain(joined).chain(usual).chain(former).chain(before).collect()
+        let counted = COUNTED.into_iter().filter(|case| !self.counted.contains(*case));
+        answers.chain(entries).chain(joined).chain(usual).chain(former).chain(before).chain(counted).collect()
     }
 }
 
@@ -211,6 +248,7 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
             return Err(format!("SOLOCRON_TEST_SEED={seed}, step {step}: mirrored {mirrored}, held {held}"));
         }
         reached.add(&request, &decision, is_usual);
+        reached.count(record.as_ref(), &decision, is_usual);
         let is_former = record.as_ref().is_some_and(|record| record.era != pair.era);
         reached.former += usize::from(is_former && is_usual && matches!(request, Request::Finish(_)));
         let since = |record: &Option<Record>| record.as_ref().map(|record| record.schedule_since);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, Verdict};
-use solocron::lease::{Answer, Claim, Lease, Manual, Request};
+use solocron::lease::{Answer, Claim, Finish, Lease, Manual, Request};
 use solocron::store::{Beat, BeatRun, Pulse, Slewed, StageTimes};
 use solocron::time::UtcMillis;
 
@@ -201,6 +201,31 @@ pub(crate) async fn history_keeps_the_newest_200_entries_of_a_job(world: &World)
     assert_eq!(entries.len(), 200);
     assert_eq!(entries[0].tail.as_deref(), Some("tail 3\n"));
     assert_eq!(entries[199].tail.as_deref(), Some("tail 202\n"));
+}
+
+/// Runs a tick that ends so; returns the tick, and when it ended.
+async fn run(replica: &Replica, verdict: Verdict) -> (Tick, UtcMillis) {
+    let lease = replica.win().await;
+    let finish = Finish { verdict, ..sample::finish(&lease, &replica.era) };
+    assert_eq!(replica.ask(Request::Finish(finish)).await.answer, Answer::Finished);
+    (lease.tick, replica.record().await.ended.expect("an end"))
+}
+
+pub(crate) async fn a_record_tells_the_newest_success_and_the_failures_since(world: &World) {
+    let replica = world.opened().await;
+    let (tick, ended) = run(&replica, Verdict::plain(Outcome::Succeeded)).await;
+    let (_, since) = run(&replica, Verdict::plain(Outcome::Failed)).await;
+    run(&replica, Verdict::because(Outcome::Killed, Reason::Operator)).await;
+    run(&replica, Verdict::plain(Outcome::TimedOut)).await;
+
+    let record = replica.record().await;
+
+    assert_eq!((record.last_success_tick, record.last_success_end), (Some(tick), Some(ended)));
+    assert_eq!((record.failures_in_row, record.failing_since), (2, Some(since)));
+    let (tick, ended) = run(&replica, Verdict::plain(Outcome::Succeeded)).await;
+    let record = replica.record().await;
+    assert_eq!((record.last_success_tick, record.last_success_end), (Some(tick), Some(ended)));
+    assert_eq!((record.failures_in_row, record.failing_since), (0, None));
 }
 
 pub(crate) fn beat(name: &str) -> Beat {

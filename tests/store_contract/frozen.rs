@@ -84,8 +84,17 @@ fn records_of_schema_1_are_read_as_they_were_meant() {
         lost_after: at(MIDNIGHT - 1_000),
         ..running()
     };
+    let failing = Record {
+        verdict: Some(Verdict::plain(Outcome::Failed)),
+        last_success_tick: Some(Tick::at_millis(MIDNIGHT - 180_000)),
+        last_success_end: at(MIDNIGHT - 179_107),
+        failures_in_row: 3,
+        failing_since: at(MIDNIGHT - 119_107),
+        ..idle()
+    };
     for (name, record) in [
         ("idle", idle()),
+        ("failing", failing),
         ("running-redis", running()),
         ("running-local", Record { locked_until: LeaseInstant(5_004), era: local, ..running() }),
         ("never-run", never_run),
@@ -192,6 +201,7 @@ pub(crate) async fn a_record_of_schema_1_is_claimed_renewed_and_finished(world: 
     assert_eq!(finished.answer, Answer::Finished);
     let record = replica.record().await;
     assert_eq!((record.schema, record.is_running(), record.fence), (SCHEMA, false, fence));
+    assert_eq!((record.last_success_tick, record.failures_in_row), (Some(lease.tick), 0));
     let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
     assert_eq!(last_verdicts(&replica).await, [missed, Verdict::plain(Outcome::Succeeded)]);
 }
@@ -222,6 +232,8 @@ pub(crate) async fn a_running_record_of_schema_1_is_taken_over_from_a_lost_holde
     let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
     let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
     assert_eq!(last_verdicts(&replica).await, [lost, missed]);
+    let record = replica.record().await;
+    assert_eq!((record.failures_in_row, record.failing_since), (2, at(MIDNIGHT + 4)));
 }
 
 /// History of schema 1 is shown.

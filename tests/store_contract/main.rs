@@ -53,6 +53,7 @@ contract! {
     ticks_missed_one_after_the_other_have_one_entry,
     history_is_kept_in_order_with_its_tails,
     history_keeps_the_newest_200_entries_of_a_job,
+    a_record_tells_the_newest_success_and_the_failures_since,
     replicas_hear_of_each_other_by_heartbeats,
     a_job_is_known_once_it_was_enrolled,
     records_come_in_the_order_asked,

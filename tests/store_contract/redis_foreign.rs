@@ -231,7 +231,7 @@ async fn an_entry_that_no_replica_wrote_is_named_with_its_id_and_costs_no_run() 
 }
 
 /// All fields that a record may have.
-const FIELDS: [&str; 38] = [
+const FIELDS: [&str; 42] = [
     "schema",
     "fence",
     "mark",
@@ -270,6 +270,10 @@ const FIELDS: [&str; 38] = [
     "made",
     "returned_ahead",
     "returns_ahead",
+    "ok",
+    "ok_at",
+    "bad",
+    "bad_since",
 ];
 
 /// Makes the record what it was when it was saved, but for bytes in one field, which are given as a text of Lua.

@@ -70,7 +70,7 @@ impl Phase {
 
 impl Record {
     /// Returns the record's fields as stored, in the order in which the Redis scripts list them.
-    pub fn to_fields(&self) -> [(&'static str, String); 38] {
+    pub fn to_fields(&self) -> [(&'static str, String); 42] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -110,6 +110,10 @@ impl Record {
             ("made", self.created_mark.0.to_string()),
             ("returned_ahead", self.reopened_ahead.0.to_string()),
             ("returns_ahead", self.reopened_ahead_count.to_string()),
+            ("ok", text(self.last_success_tick.map(Tick::as_millis).as_ref())),
+            ("ok_at", number(self.last_success_end)),
+            ("bad", self.failures_in_row.to_string()),
+            ("bad_since", number(self.failing_since)),
         ]
     }
 
@@ -167,6 +171,10 @@ impl Record {
             created_mark: instant(fields, "made")?.unwrap_or_default(),
             reopened_ahead: instant(fields, "returned_ahead")?.unwrap_or_default(),
             reopened_ahead_count: optional(fields, "returns_ahead")?.unwrap_or_default(),
+            last_success_tick: optional(fields, "ok")?.map(Tick::at_millis),
+            last_success_end: instant(fields, "ok_at")?,
+            failures_in_row: optional(fields, "bad")?.unwrap_or_default(),
+            failing_since: instant(fields, "bad_since")?,
         })
     }
 }

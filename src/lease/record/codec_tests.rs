@@ -43,6 +43,10 @@ fn full_record() -> Record {
         created_mark: UtcMillis(600),
         reopened_ahead: UtcMillis(601),
         reopened_ahead_count: 2,
+        last_success_tick: Some(Tick::at_millis(850)),
+        last_success_end: Some(UtcMillis(860)),
+        failures_in_row: 3,
+        failing_since: Some(UtcMillis(870)),
         ..Record::empty(Era("e1".into()))
     }
 }

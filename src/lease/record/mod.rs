@@ -5,6 +5,7 @@ pub(super) mod history_entry;
 pub(super) mod leaps;
 pub(super) mod lease;
 mod marks;
+mod successes;
 
 use std::time::Duration;
 
@@ -158,6 +159,15 @@ pub struct Record {
     pub lost_after: Option<UtcMillis>,
     /// Until this instant, replicas may report what the store forgot, and no tick is decided not to run.
     pub settles_at: LeaseInstant,
+    /// The newest tick that succeeded. It never goes back.
+    pub last_success_tick: Option<Tick>,
+    /// The latest end of a run that succeeded, by the store's clock. It never goes back.
+    pub last_success_end: Option<UtcMillis>,
+    /// How many ticks in a row did not succeed since then: failed, timed out, interrupted, missed or unknown.
+    /// Skipped ticks and killed runs do not count.
+    pub failures_in_row: u64,
+    /// The end of the first of them, by the store's clock.
+    pub failing_since: Option<UtcMillis>,
 }
 
 impl Record {
@@ -201,6 +211,10 @@ impl Record {
             stop_requested_by: None,
             lost_after: None,
             settles_at: LeaseInstant::FREE,
+            last_success_tick: None,
+            last_success_end: None,
+            failures_in_row: 0,
+            failing_since: None,
         }
     }
 

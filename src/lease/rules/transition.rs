@@ -105,7 +105,10 @@ impl<'a> Transition<'a> {
         Self { record, entries, follows: None, retracted, ends: None, latest_correct_time, server }
     }
 
-    pub(crate) fn answer(self, answer: Answer) -> Decision {
+    pub(crate) fn answer(mut self, answer: Answer) -> Decision {
+        if let Some(record) = self.record.as_mut() {
+            self.entries.iter().for_each(|entry| record.count_entry(entry, self.server.now));
+        }
         let mark = self.record.as_ref().map(|record| record.decided_up_to(self.latest_correct_time));
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));

@@ -23,7 +23,13 @@ macro_rules! script {
 macro_rules! requests {
     ($name:ident, $($usual:literal)? => $($rules:literal)+, $decide:literal) => {
         static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
-            let first = [include_str!("lua/era.lua"), include_str!("lua/head.lua"), $(include_str!(concat!("lua/requests/", $usual)))?].concat();
+            let first = [
+                include_str!("lua/era.lua"),
+                include_str!("lua/head.lua"),
+                include_str!("lua/successes.lua"),
+                $(include_str!(concat!("lua/requests/", $usual)))?
+            ]
+            .concat();
             let rules = [$(include_str!(concat!("lua/parts/", $rules))),+].concat();
             let (decide, each) = (include_str!(concat!("lua/requests/", $decide)), include_str!("lua/each.lua"));
             LeaseScript::new(&format!(

@@ -95,11 +95,13 @@ impl History {
         };
         // The record may be of another life than the server's.
         let era = if self.one_in(4) { self.era.clone() } else { record.era.clone() };
+        // The run may have ended before what else the record tells.
+        let ended = if self.one_in(3) { other.ended } else { now };
         match self.rng.random_range(0..6) {
             0 => Finish { lease: other.lease.clone(), era, ..other },
             1 => Finish { lease: Lease { fence: other.lease.fence, ..lease }, ..other },
             2 => Finish { lease: Lease { run: other.lease.run, ..lease }, ..other },
-            _ => Finish { lease, era, ended: now, ..other },
+            _ => Finish { lease, era, ended, ..other },
         }
     }
 }

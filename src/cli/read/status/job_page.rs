@@ -1,10 +1,13 @@
-//! What `status JOB` prints for people below the tables: the job's schedule, its policies, its last runs and its coming ticks.
+//! What `status JOB` prints for people below the tables: the job's schedule and policies, its coming ticks, its
+//! newest success, the failures since, and its last runs.
 
 use crate::cli::read::history::table;
 use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
+use crate::lease::Record;
+use crate::time::UtcMillis;
 use crate::view::history::TickView;
 use crate::view::snapshot::{JobState, Snapshot};
-use crate::view::time_format::{from_now, local};
+use crate::view::time_format::{from_now, local, utc};
 
 /// How many of its last ticks, and of its coming ticks, are shown.
 pub(super) const LAST: usize = 5;
@@ -31,6 +34,10 @@ pub(super) fn text(job: &JobState, snapshot: &Snapshot, columns: Option<usize>) 
             );
         }
     }
+    if let Some(record) = &job.record {
+        last_success(record, snapshot.now).into_iter().for_each(|value| line("last success", value));
+        failing(record, snapshot.now).into_iter().for_each(|value| line("failing", value));
+    }
     line("output", format!("`solocron logs {}`", job.name));
     let past: Vec<TickView> = job.past().collect();
     if !past.is_empty() {
@@ -45,6 +52,22 @@ fn coming<'a>(job: &JobState, spec: &'a JobSpec, snapshot: &Snapshot) -> impl It
     let is_enabled = spec.enabled && job.unread.is_none();
     let first = spec.schedule.next_after(snapshot.now).filter(|_| is_enabled);
     std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant())).take(COMING)
+}
+
+/// Returns `2026-11-20 12:05:00 UTC, ended 1h 56m ago`.
+fn last_success(record: &Record, now: UtcMillis) -> Option<String> {
+    let (tick, end) = record.last_success_tick.zip(record.last_success_end)?;
+    Some(format!("{} UTC, ended {}", utc(tick.instant()), from_now(end, now)))
+}
+
+/// Returns `2 ticks in a row since 2026-11-20 13:00:04 UTC (1h 0m ago)`.
+fn failing(record: &Record, now: UtcMillis) -> Option<String> {
+    let since = record.failing_since?;
+    let ticks = match record.failures_in_row {
+        1 => "1 tick".to_owned(),
+        many => format!("{many} ticks in a row"),
+    };
+    Some(format!("{ticks} since {} UTC ({})", utc(since), from_now(since, now)))
 }
 
 /// Returns `lease 30s, timeout 1h, overlap skip, …`.

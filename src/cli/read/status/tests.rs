@@ -193,3 +193,36 @@ async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
     assert_eq!(exit.expect("shown"), Exit::Done);
     assert!(out.0.iter().all(|text| text.starts_with("ok: 2 replicas")), "{:?}", out.0);
 }
+
+#[tokio::test]
+async fn a_failing_job_is_shown_with_its_newest_success_and_the_failures_since() {
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    let page = async || {
+        let (_, out) = shown(&bench, "status backup").await;
+        let is_shown = |line: &&str| line.starts_with("last success") || line.starts_with("failing");
+        out.lines().filter(is_shown).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(page().await, "");
+    for (run, (outcome, expected)) in (1_u8..).zip([
+        (Outcome::Failed, "failing      1 tick since 2026-11-20 12:05:04 UTC (now)"),
+        (Outcome::Succeeded, "last success 2026-11-20 12:10:00 UTC, ended now"),
+        (
+            Outcome::Failed,
+            "last success 2026-11-20 12:10:00 UTC, ended 5m ago\n\
+             failing      1 tick since 2026-11-20 12:15:04 UTC (now)",
+        ),
+        (
+            Outcome::TimedOut,
+            "last success 2026-11-20 12:10:00 UTC, ended 10m ago\n\
+             failing      2 ticks in a row since 2026-11-20 12:15:04 UTC (5m ago)",
+        ),
+    ]) {
+        let tick = i64::from(run) * 300;
+        bench.at(tick);
+        let lease = bench.win("backup", "n1", run, tick).await;
+        bench.at(tick + 4);
+        bench.finish("backup", lease, Verdict::plain(outcome), None).await;
+        assert_eq!(page().await, expected, "{outcome}");
+    }
+}

@@ -5,12 +5,14 @@ local FIELDS = {
   'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
   'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
   'settled', 'since', 'leaps', 'returned', 'floor', 'made', 'returned_ahead', 'returns_ahead',
+  'ok', 'ok_at', 'bad', 'bad_since',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
   started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
   order_at = true, settled = true, since = true, returned = true, floor = true,
   made = true, returned_ahead = true, returns_ahead = true,
+  ok = true, ok_at = true, bad = true, bad_since = true,
 }
 -- The fields that are texts, with their values where they are not stored.
 local TEXTS = {
@@ -63,12 +65,13 @@ local function read_record()
   record = setmetatable(read, ABSENT)
   record.since, record.returned, record.floor = record.since or 0, record.returned or 0, record.floor or 0
   record.made, record.returned_ahead, record.returns_ahead = record.made or 0, record.returned_ahead or 0, record.returns_ahead or 0
+  record.bad = record.bad or 0
 end
 
 local function empty()
   local values = {
     schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, tries = 0, settled = 0, since = 0, returned = 0, floor = 0,
-    made = 0, returned_ahead = 0, returns_ahead = 0, phase = 'idle',
+    made = 0, returned_ahead = 0, returns_ahead = 0, bad = 0, phase = 'idle',
   }
   return setmetatable(values, ABSENT)
 end

@@ -43,10 +43,24 @@ local function stop_reason(run)
   return record.stop_for ~= '' and record.stop_for or 'operator'
 end
 
+-- Counts the new entries. An entry for several ticks whose number is not known counts as one.
+local function count_entries()
+  for _, entry in ipairs(entries) do
+    local tick, ended = tonumber(value_of(entry, 'tick')), tonumber(value_of(entry, 'finished'))
+    record.ok, record.ok_at, record.bad, record.bad_since = counted(
+      record.ok, record.ok_at, record.bad, record.bad_since,
+      tick, value_of(entry, 'outcome'), ended, tonumber(value_of(entry, 'count') or 1)
+    )
+  end
+end
+
 -- Writes the changes and returns the answer: name, now, mark, lease; the tick that may run once more, the replica that had
 -- it, whether that run is running, and how long until the lock is free; then the values of this answer.
 local function answer(name, ...)
-  if changed then save() end
+  if changed then
+    count_entries()
+    save()
+  end
   local reply = { name, text(now), record and text(decided_mark()) or '', record and text(record.lease) or '', '', '', '', '' }
   if has_rerun_left() then
     reply[5], reply[6], reply[7] = text(record.tick), record.owner, record.phase == 'running' and '1' or '0'

@@ -6,14 +6,18 @@ local MAY_BE_ABSENT = { 'reason', 'exit_code', 'signal', 'tail' }
 function usual(key, arg)
   local state, run, fence, outcome = all_keys[key + 1], all_args[arg + 1], all_args[arg + 2], all_args[arg + 12]
   if outcome == 'interrupted' then return end
-  local schema, life, phase, holder, granted, mark, lease, stop, stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'fence',
-    'mark', 'lease', 'stop', 'stop_for')
+  local schema, life, phase, holder, granted, mark, lease, stop, stop_for, ok, ok_at, bad, bad_since = peek(state,
+    'schema', 'era', 'phase', 'run', 'fence', 'mark', 'lease', 'stop', 'stop_for', 'ok', 'ok_at', 'bad', 'bad_since')
   if tonumber(schema) ~= SCHEMA or phase ~= 'running' or holder ~= run or granted ~= fence then return end
   if life ~= all_args[arg + 18] or life == '' then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' then return end
 
   local started = all_args[arg + 8]
-  local ended = text(math.max(math.min(number(all_args[arg + 17]), now), number(started)))
+  local at = math.max(math.min(number(all_args[arg + 17]), now), number(started))
+  local ended = text(at)
+  ok, ok_at, bad, bad_since = counted(number(ok), number(ok_at), number(bad) or 0, number(bad_since),
+    number(all_args[arg + 3]), outcome, at, 1)
+  ok, ok_at, bad, bad_since = text(ok), text(ok_at), text(bad), text(bad_since)
   redis.call('DEL', all_keys[key + 2])
   local entry = {
     'tick', all_args[arg + 3], 'run', run, 'node', all_args[arg + 5], 'fence', fence, 'attempt', all_args[arg + 11],
@@ -29,6 +33,7 @@ function usual(key, arg)
   -- The entry comes first: a run whose entry cannot be written has not ended.
   local runs = all_keys[key + 3]
   given(runs, redis.pcall('XADD', runs, 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
-  redis.call('HSET', state, 'until', '0', 'phase', 'idle', 'last', outcome, 'reason', all_args[arg + 13], 'ended', ended)
+  redis.call('HSET', state, 'until', '0', 'phase', 'idle', 'last', outcome, 'reason', all_args[arg + 13],
+    'ended', ended, 'ok', ok, 'ok_at', ok_at, 'bad', bad, 'bad_since', bad_since)
   return { 'finished', text(now), mark, lease, '', '', '', '' }
 end
