@@ -2,6 +2,7 @@
 //! act returns a value or an error, each with words for people; commands print them, and choose exit codes.
 
 pub(crate) mod acts;
+pub mod audit;
 mod error;
 mod last_sign;
 pub(crate) mod operator;
