@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::operate::OperateError;
 use crate::store::{Store, StoreError};
 
 /// Help text for a store that does not answer for an unknown reason.
@@ -87,16 +88,12 @@ impl Failure {
 
     /// Returns the failure for a store that cannot be reached, or that refused a request.
     pub fn store(label: &str, error: &StoreError) -> Self {
-        let said = error.to_string();
-        // Some errors name the store already; all errors of a local store do.
-        let is_named = said.contains(label) || label.starts_with("local");
-        let named = if is_named { said } else { format!("store {label}: {said}") };
         let usual = match error {
             StoreError::Refused(_) => "it answers with an error: `solocron check --probe` shows its settings",
             StoreError::NotSent(_) | StoreError::Unknown(_) => UNREACHABLE,
         };
         let help = error.help().unwrap_or(usual);
-        Self::new(Exit::StoreUnreachable, format!("{named}\n  help: {help}"))
+        Self::new(Exit::StoreUnreachable, format!("{}\n  help: {help}", error.named(label)))
     }
 
     /// Adds a note if the failure is that the store cannot be reached.
@@ -108,8 +105,53 @@ impl Failure {
     }
 }
 
+impl From<OperateError> for Failure {
+    fn from(error: OperateError) -> Self {
+        if let OperateError::Store { label, error } = &error {
+            return Self::store(label, error);
+        }
+        let exit = if error.is_unreachable() { Exit::StoreUnreachable } else { Exit::Failed };
+        let help = error.help().map_or(String::new(), |help| format!("\n  help: {help}"));
+        Self::new(exit, format!("{error}{help}"))
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::failed(format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobName;
+
+    #[test]
+    fn errors_of_acts_have_their_help_and_the_exit_code_of_the_contract() {
+        let job = JobName::parse("backup").expect("a name");
+        let (label, error) = ("redis://a".to_owned(), StoreError::NotSent("no answer".into()));
+        for (error, exit, message) in [
+            (OperateError::NotRunning(job.clone()), Exit::Failed, "job `backup` is not running".to_owned()),
+            (
+                OperateError::Disabled(job),
+                Exit::Failed,
+                "job `backup` is disabled (enabled = false)\n  help: enable it in the file".to_owned(),
+            ),
+            (
+                OperateError::TooLate { label: label.clone() },
+                Exit::StoreUnreachable,
+                "store redis://a: every request took more than a second to reach the store: nothing was changed"
+                    .to_owned(),
+            ),
+            (
+                OperateError::Store { label, error },
+                Exit::StoreUnreachable,
+                format!("store redis://a: no answer\n  help: {UNREACHABLE}"),
+            ),
+        ] {
+            let failure = Failure::from(error);
+            assert_eq!((failure.exit, failure.message, failure.drawn), (exit, message, false));
+        }
     }
 }

@@ -78,6 +78,14 @@ impl StoreError {
         self.diagnosis().help.as_deref()
     }
 
+    /// Returns what is wrong, with the store's address (`label`) before it.
+    pub(crate) fn named(&self, label: &str) -> String {
+        let said = self.to_string();
+        // Some errors name the store already; all errors of a local store do.
+        let is_named = said.contains(label) || label.starts_with("local");
+        if is_named { said } else { format!("store {label}: {said}") }
+    }
+
     /// Whether the request may have been applied.
     pub fn may_have_been_applied(&self) -> bool {
         matches!(self, Self::Unknown(_))

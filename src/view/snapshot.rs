@@ -82,7 +82,9 @@ where
             }
         }
     };
-    futures_util::stream::iter(jobs.iter().map(read_one)).buffered(AT_A_TIME).try_collect().await
+    // Collected first: the compiler does not see that a stream which makes them by and by may go to another thread.
+    let readings: Vec<_> = jobs.iter().map(read_one).collect();
+    futures_util::stream::iter(readings).buffered(AT_A_TIME).try_collect().await
 }
 
 impl Snapshot {

@@ -119,7 +119,7 @@ impl Bench {
         &self.config.jobs[&JobName::parse(job).expect("a name")]
     }
 
-    async fn caller(&self, node: &str) -> Caller {
+    pub(crate) async fn caller(&self, node: &str) -> Caller {
         let pulse = self.store.pulse(None).await.expect("answers");
         Caller {
             node: self::node(node),

@@ -13,11 +13,14 @@ use crate::cli::read::logs::reader::LogText;
 use crate::cli::read::logs::unreadable;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::{HistoryEntry, Record};
+use crate::operate::OperateError;
+use crate::operate::operator::Operator;
+use crate::operate::outage::OutageWait;
+use crate::operate::wait::LOOK_EVERY;
 use crate::run::{RunError, RunLogs};
 use crate::time::{Clock, SystemClock};
 
-use super::client::{LOOK_EVERY, Operator};
-use super::wait_out_outage::OutageWait;
+use super::show_wait::wait_out;
 
 /// If a run has been over for this long without an entry in the history, it will never have one.
 const ENTRY_LIMIT: Duration = Duration::from_secs(3);
@@ -52,11 +55,11 @@ pub(super) async fn follow(
     let mut elsewhere = None;
     loop {
         log.print_new(screen)?;
-        if let Some(node) = &elsewhere {
+        if let Some(node) = elsewhere.as_ref().filter(|_| !outage.is_under_way()) {
             let what = format!("waiting for the end of the run on {node}; Ctrl-C does not stop it");
-            outage.wait_for(&what, screen);
+            screen.wait(&what);
         }
-        if let Some((record, entry)) = outage.wait_out(look(operator, run).await, screen)? {
+        if let Some((record, entry)) = wait_out(&mut outage, look(operator, run).await, screen)? {
             if let Some(entry) = entry {
                 screen.end_wait();
                 log.print_rest(&entry, screen).await?;
@@ -79,7 +82,7 @@ pub(super) async fn follow(
 }
 
 /// Returns the job's record and, once the run has ended, its entry.
-async fn look(operator: &Operator, run: RunId) -> Result<(Record, Option<HistoryEntry>), Failure> {
+async fn look(operator: &Operator, run: RunId) -> Result<(Record, Option<HistoryEntry>), OperateError> {
     let record = operator.record().await?;
     let is_running = record.is_running() && record.run == Some(run);
     let entry = if is_running { None } else { operator.entry(run).await? };

@@ -6,10 +6,11 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::target::ClusterTarget;
-use crate::lease::{Act, Answer, Pausing};
-use crate::view::time_format::{from_now, utc};
+use crate::operate::OperateError;
+use crate::operate::acts::pause::{self as acts, Resumed};
+use crate::operate::operator::Operator;
 
-use super::client::Operator;
+use super::connect::connect_all;
 
 /// Pauses jobs.
 pub(crate) async fn pause(
@@ -18,7 +19,7 @@ pub(crate) async fn pause(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let operators = Operator::connect_all(&args.jobs, (&place, global), screen).await?;
+    let operators = connect_all(&args.jobs, (&place, global), screen).await?;
     let mut failed = Vec::new();
     let are_absent_unknown = args.all && absent_are_unknown(&operators, &place).await?;
     for operator in &operators {
@@ -31,15 +32,10 @@ pub(crate) async fn pause(
 
 async fn pause_one(args: &PauseArgs, operator: &Operator, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let job = &operator.job.name;
-    let act = Act::Pause { lasts: args.lasts, why: args.reason.clone() };
-    screen.during(FOR_STORE, operator.act(&act)).await?;
-    let (record, now) = (operator.record().await?, operator.pulse().await?.now);
-    let until = record.paused.filter(|until| *until < Pausing::UNTIL_RESUMED);
-    let until = until.map_or(format!("until `solocron resume {job}`"), |until| {
-        format!("until {} UTC ({})", utc(until), from_now(until, now))
-    });
-    screen.print(&format!("`{job}` is paused {until}\n"))?;
-    if record.is_running() {
+    let paused = acts::pause(operator, args.lasts, args.reason.clone());
+    let paused = screen.during(FOR_STORE, paused).await?;
+    screen.print(&format!("`{job}` {paused}\n"))?;
+    if paused.is_running {
         screen.say(&format!("note: the run of `{job}` is not stopped\n"));
     }
     Ok(())
@@ -52,24 +48,23 @@ pub(crate) async fn resume(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let operators = Operator::connect_all(&args.jobs, (&place, global), screen).await?;
+    let operators = connect_all(&args.jobs, (&place, global), screen).await?;
     let (mut failed, mut is_resumed) = (Vec::new(), false);
     for operator in &operators {
         if args.all && operator.known_record().await?.is_none() {
             continue;
         }
         let job = &operator.job.name;
-        let said = match screen.during(FOR_STORE, operator.act(&Act::Resume)).await {
-            Ok(Answer::AlreadyDecided) if args.all => continue,
-            Ok(Answer::AlreadyDecided) => "was not paused",
-            Ok(_) => "is no longer paused",
-            Err(failure) => {
-                failed.extend(refusal(Err(failure))?);
+        let resumed = match screen.during(FOR_STORE, acts::resume(operator)).await {
+            Ok(Resumed::WasNotPaused) if args.all => continue,
+            Ok(resumed) => resumed,
+            Err(error) => {
+                failed.extend(refusal(Err(error.into()))?);
                 continue;
             }
         };
         is_resumed = true;
-        screen.print(&format!("`{job}` {said}\n"))?;
+        screen.print(&format!("`{job}` {resumed}\n"))?;
     }
     if args.all && !is_resumed {
         screen.print("no job was paused\n")?;
@@ -78,15 +73,15 @@ pub(crate) async fn resume(
 }
 
 /// Whether no live replica can know the jobs that the file does not name. The answer is the same for all of them.
-async fn absent_are_unknown(operators: &[Operator], place: &ClusterTarget) -> Result<bool, Failure> {
+async fn absent_are_unknown(operators: &[Operator], place: &ClusterTarget) -> Result<bool, OperateError> {
     match operators.iter().find(|operator| operator.is_absent()) {
-        Some(operator) => operator.is_unknown_to_replicas(place).await,
+        Some(operator) => operator.is_unknown_to_replicas(place.expected().valid_file()).await,
         None => Ok(false),
     }
 }
 
 /// Whether the job has no ticks to skip: no replica can know it, or it is disabled or not in the file, and has no record.
-async fn has_no_ticks(operator: &Operator, are_absent_unknown: bool) -> Result<bool, Failure> {
+async fn has_no_ticks(operator: &Operator, are_absent_unknown: bool) -> Result<bool, OperateError> {
     if operator.job.definition.may_run() {
         return Ok(false);
     }

@@ -5,11 +5,12 @@ use crate::cli::args::operate::UnlockArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::session::target::ClusterTarget;
-use crate::lease::{Act, Answer};
-use crate::time::{Clock, SystemClock, UtcMillis};
+use crate::job::JobName;
+use crate::operate::acts::mark::{MarkAhead, MarkLook};
+use crate::time::{SystemClock, UtcMillis};
 use crate::view::time_format::{from_now, span, utc};
 
-use super::client::Operator;
+use super::connect::connect_all;
 use super::unlock::ask;
 
 /// Sets the marks back, once the operator has confirmed it. A mark that does not lie in the future stays as it is.
@@ -20,17 +21,16 @@ pub(super) async fn set_back(
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    for operator in Operator::connect_all(&args.jobs, (&place, global), screen).await? {
-        let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
-        let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));
-        match record {
-            Some(record) if record.lies_ahead(wall) => ahead.push((operator, record.mark, now)),
-            Some(record) => {
+    for operator in connect_all(&args.jobs, (&place, global), screen).await? {
+        let job = operator.job.name.clone();
+        match MarkLook::of(operator, &SystemClock).await? {
+            MarkLook::Ahead(mark) => ahead.push(mark),
+            MarkLook::StoreBehind { mark, now, wall } => {
                 is_refused = true;
-                screen.say(&store_is_behind(&operator, record.mark, (now, wall)));
+                screen.say(&store_is_behind(&job, mark, (now, wall)));
             }
-            None if args.all => {}
-            None => screen.say(&format!("`{}`: its mark does not lie in the future\n", operator.job.name)),
+            MarkLook::NotAhead if args.all => {}
+            MarkLook::NotAhead => screen.say(&format!("`{job}`: its mark does not lie in the future\n")),
         }
     }
     if ahead.is_empty() && !is_refused {
@@ -40,12 +40,9 @@ pub(super) async fn set_back(
     if !ahead.is_empty() && !args.force {
         ask(&question(&ahead), screen)?;
     }
-    for (operator, mark, _) in &ahead {
-        let said = match operator.act(&Act::SetMark { wall: SystemClock.utc() }).await? {
-            Answer::Noted => format!("its mark of {} UTC is set back to now", utc(*mark)),
-            _ => "its mark no longer lies in the future".to_owned(),
-        };
-        screen.print(&format!("`{}`: {said}\n", operator.job.name))?;
+    for mark in &ahead {
+        let set = mark.set_back(&SystemClock).await?;
+        screen.print(&format!("`{}`: {set}\n", mark.operator.job.name))?;
     }
     if is_refused {
         return Err(Failure::failed("not every mark was set back: the store's clock is behind"));
@@ -54,18 +51,17 @@ pub(super) async fn set_back(
 }
 
 /// Returns the message for a mark that lies in the future only by the store's clock.
-fn store_is_behind(operator: &Operator, mark: UtcMillis, (now, wall): (UtcMillis, UtcMillis)) -> String {
+fn store_is_behind(job: &JobName, mark: UtcMillis, (now, wall): (UtcMillis, UtcMillis)) -> String {
     format!(
-        "`{}`: its mark of {} UTC is not set back: it is in the future only by the store's clock, which is {} behind this machine's, \
+        "`{job}`: its mark of {} UTC is not set back: it is in the future only by the store's clock, which is {} behind this machine's, \
          so ticks would run twice\n  help: set the clocks right (NTP), then try again\n",
-        operator.job.name,
         utc(mark),
         span(wall.since(now)),
     )
 }
 
-fn question(ahead: &[(Operator, UtcMillis, UtcMillis)]) -> String {
-    let line = |(operator, mark, now): &(Operator, UtcMillis, UtcMillis)| {
+fn question(ahead: &[MarkAhead]) -> String {
+    let line = |MarkAhead { operator, mark, now }: &MarkAhead| {
         format!("`{}`: ticks up to {} UTC ({})\n", operator.job.name, utc(*mark), from_now(*mark, *now))
     };
     let lines: String = ahead.iter().map(line).collect();

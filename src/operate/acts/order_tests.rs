@@ -1,0 +1,174 @@
+//! Orders that are taken, that wait, and that are withdrawn.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::operate::testing::{BenchStore, pass};
+use crate::view::testing::{FILE, run_id};
+
+use super::*;
+
+/// The id of the order.
+fn order_id() -> RunId {
+    run_id(50)
+}
+
+/// Returns a cluster with a live replica, and an order for its job that is in the store.
+async fn given() -> (Arc<BenchStore>, ManualOrder) {
+    let store = BenchStore::served(FILE).await;
+    store.bench.beat("n1", "f", &[]).await;
+    let order = ManualOrder::plan(store.operator("backup"), order_id(), None).await.expect("n1 can take it");
+    assert_eq!(order.give().await, Ok(()));
+    (store, order)
+}
+
+#[tokio::test]
+async fn an_order_waits_until_a_replica_has_taken_it() {
+    let (store, mut order) = given().await;
+    assert_eq!(order.step().await, Ok(None));
+    let awaits = order.awaits(Instant::now());
+    assert_eq!(
+        awaits, "waiting for a replica to pick this up, until 2026-11-20 12:01:03 UTC at the latest",
+        "for two leases"
+    );
+    store.take("backup", order_id(), 1).await;
+    assert_eq!(order.step().await, Ok(Some(run_id(1))));
+    assert_eq!(order.withdraw().await, Ok(Some(run_id(1))), "it is too late for that");
+}
+
+#[tokio::test]
+async fn an_order_that_is_withdrawn_is_not_in_the_store_any_more() {
+    let (store, mut order) = given().await;
+    assert_eq!(order.withdraw().await, Ok(None));
+    assert_eq!(store.record("backup").await.order, None);
+    let gone = OperateError::OrderGone(order.operator.job.name.clone());
+    assert_eq!(order.step().await, Err(gone));
+}
+
+#[tokio::test]
+async fn an_order_that_another_one_replaced_is_gone() {
+    let (store, mut order) = given().await;
+    let other = ManualOrder::plan(store.operator("backup"), run_id(51), None).await.expect("n1 can take it");
+    assert_eq!(other.give().await, Ok(()));
+    assert!(matches!(order.step().await, Err(OperateError::OrderGone(_))));
+}
+
+#[tokio::test]
+async fn an_order_is_for_the_tick_that_it_names() {
+    let store = BenchStore::served(FILE).await;
+    store.bench.beat("n1", "f", &[]).await;
+    let tick = Some(Tick::at_millis(1_000));
+    let order = ManualOrder::plan(store.operator("backup"), order_id(), tick).await.expect("n1 can take it");
+    assert_eq!(store.record("backup").await.order, None, "it is only planned");
+    assert_eq!(order.give().await, Ok(()));
+    assert_eq!(store.record("backup").await.order_tick, tick);
+}
+
+#[tokio::test]
+async fn an_order_that_no_replica_can_take_is_not_written() {
+    let store = BenchStore::served(FILE).await;
+    let planned = ManualOrder::plan(store.operator("backup"), order_id(), None).await;
+    let why = "no live replica (no heartbeat within the last hour): nothing ran".to_owned();
+    let help = Some("start one with `solocron run`".to_owned());
+    assert_eq!(planned.expect_err("nobody is there"), OperateError::NoReplica { why, help });
+}
+
+#[tokio::test]
+async fn an_order_that_no_replica_takes_is_withdrawn_in_the_end() {
+    let (store, mut order) = given().await;
+    pass(Duration::from_secs(61)).await;
+    let within = Duration::from_secs(60);
+    assert_eq!(order.step().await, Err(OperateError::NotTaken { within }));
+    assert_eq!(store.record("backup").await.order, None);
+}
+
+#[tokio::test]
+async fn an_order_that_is_taken_at_the_last_moment_has_its_run() {
+    let (store, mut order) = given().await;
+    pass(Duration::from_secs(61)).await;
+    store.take("backup", order_id(), 1).await;
+    assert_eq!(order.step().await, Ok(Some(run_id(1))));
+}
+
+#[tokio::test]
+async fn an_outage_is_waited_out_and_extends_the_wait() {
+    let (store, mut order) = given().await;
+    store.set_away(true);
+    assert_eq!(order.step().await, Ok(None));
+    assert_eq!(order.awaits(Instant::now()), "the store does not answer: waiting for it, 1m at most");
+    pass(Duration::from_secs(50)).await;
+    assert_eq!(order.step().await, Ok(None));
+    store.set_away(false);
+    assert_eq!(order.step().await, Ok(None));
+    pass(Duration::from_secs(50)).await;
+    assert_eq!(order.step().await, Ok(None), "the outage does not count");
+    let until = order.progress(Instant::now()).until;
+    let planned = UtcMillis(1_795_176_003_000).plus(Duration::from_secs(60 + 50));
+    assert!(until >= planned && until < planned.plus(Duration::from_secs(5)), "{until}");
+}
+
+#[tokio::test]
+async fn an_order_is_announced_again_now_and_then() {
+    let (store, mut order) = given().await;
+    let before = store.notices.load(Ordering::Relaxed);
+    for _ in 0..LOOKS_PER_NOTICE * 2 {
+        assert_eq!(order.step().await, Ok(None));
+    }
+    assert_eq!(store.notices.load(Ordering::Relaxed) - before, 2);
+}
+
+#[tokio::test]
+async fn a_reply_that_was_lost_is_found_out_by_withdrawing_the_order() {
+    let (store, order) = given().await;
+    store.set_away(true);
+    assert!(order.give().await.is_err_and(|error| error.is_unreachable()));
+    store.set_away(false);
+    store.take("backup", order_id(), 1).await;
+    assert_eq!(order.withdraw().await, Ok(Some(run_id(1))));
+}
+
+#[tokio::test]
+async fn what_an_order_waits_for_decides_when_and_why_it_is_withdrawn() {
+    let began = Instant::now();
+    let (run, full) = ("run x is running".to_owned(), "every replica is full".to_owned());
+    let hopeless = Prospect::Hopeless("nobody\n  help: start one".to_owned());
+    let nobody = || Some(OperateError::NoReplica { why: "nobody".into(), help: Some("start one".into()) });
+    let within = Duration::from_secs(15);
+    for (prospect, since, seconds, outages, why) in [
+        (Prospect::Open, None, 15, 0, None),
+        (Prospect::Open, None, 16, 0, Some(OperateError::NotTaken { within })),
+        (Prospect::Open, None, 16, 2, None),
+        (Prospect::Waits(full.clone()), None, 15, 0, None),
+        (Prospect::Waits(full.clone()), None, 16, 0, Some(OperateError::NotStarted { within, why: full })),
+        (
+            Prospect::WaitsForRun(run.clone()),
+            None,
+            16,
+            0,
+            Some(OperateError::NotStarted { within, why: run }),
+        ),
+        // Heartbeats may arrive a moment later.
+        (hopeless.clone(), Some(5), 9, 0, None),
+        (hopeless.clone(), Some(5), 10, 0, nobody()),
+        (hopeless, Some(15), 16, 0, nobody()),
+    ] {
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let wait = OrderWait {
+            began,
+            at: UtcMillis(0),
+            limit: within,
+            prospect: prospect.clone(),
+            hopeless_since: since.map(at),
+        };
+        let found = wait.why_over(Duration::from_secs(outages), at(seconds));
+        assert_eq!(found, why, "{prospect:?} after {seconds} s");
+    }
+}
+
+#[test]
+fn what_has_to_come_first_is_named() {
+    let first = Some("run x is running".to_owned());
+    let progress = OrderProgress { first, until: UtcMillis(1_795_176_000_000) };
+    let words = "waiting: run x is running, until 2026-11-20 12:00:00 UTC at the latest";
+    assert_eq!(progress.to_string(), words);
+}

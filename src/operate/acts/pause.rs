@@ -1,0 +1,77 @@
+//! Pauses and resumes a job in the whole cluster, by its record.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::job::JobName;
+use crate::lease::{Act, Answer, Pausing};
+use crate::operate::OperateError;
+use crate::operate::operator::Operator;
+use crate::time::UtcMillis;
+use crate::view::time_format::{from_now, utc};
+
+/// A job that is paused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Paused {
+    job: JobName,
+    /// When its ticks run again; `None` if that is not before it is resumed.
+    pub(crate) until: Option<UtcMillis>,
+    /// Whether a run of the job goes on: a pause does not stop it.
+    pub(crate) is_running: bool,
+    /// The store's time.
+    now: UtcMillis,
+}
+
+/// What became of a request to resume a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resumed {
+    /// Its pause has ended.
+    NoLongerPaused,
+    /// There was nothing to end.
+    WasNotPaused,
+}
+
+/// Skips the job's scheduled ticks for a time or, with `None`, until it is resumed. `why` is the operator's
+/// reason.
+pub(crate) async fn pause(
+    operator: &Operator,
+    lasts: Option<Duration>,
+    why: Option<String>,
+) -> Result<Paused, OperateError> {
+    operator.act(&Act::Pause { lasts, why }).await?;
+    let (record, now) = (operator.record().await?, operator.pulse().await?.now);
+    let until = record.paused.filter(|until| *until < Pausing::UNTIL_RESUMED);
+    Ok(Paused { job: operator.job.name.clone(), until, is_running: record.is_running(), now })
+}
+
+/// Ends the job's pause.
+pub(crate) async fn resume(operator: &Operator) -> Result<Resumed, OperateError> {
+    match operator.act(&Act::Resume).await? {
+        Answer::AlreadyDecided => Ok(Resumed::WasNotPaused),
+        _ => Ok(Resumed::NoLongerPaused),
+    }
+}
+
+impl fmt::Display for Paused {
+    /// Writes what the job is: `is paused until …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.until {
+            None => write!(f, "is paused until `solocron resume {}`", self.job),
+            Some(until) => write!(f, "is paused until {} UTC ({})", utc(until), from_now(until, self.now)),
+        }
+    }
+}
+
+impl fmt::Display for Resumed {
+    /// Writes what the job is, or was.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoLongerPaused => "is no longer paused",
+            Self::WasNotPaused => "was not paused",
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "pause_tests.rs"]
+mod tests;
