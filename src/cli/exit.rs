@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::store::{Store, StoreError};
+use crate::view::text::TimeError;
 
 /// Help text for a store that does not answer for an unknown reason.
 pub(super) const UNREACHABLE: &str = "check that it is up and that this machine may connect, or name another one with --store or SOLOCRON_STORE";
@@ -105,6 +106,12 @@ impl Failure {
             self.message.push_str(&format!("\n  note: {note}"));
         }
         self
+    }
+}
+
+impl From<TimeError> for Failure {
+    fn from(error: TimeError) -> Self {
+        Self::new(Exit::Usage, error.to_string())
     }
 }
 

@@ -9,8 +9,9 @@ use crate::store::{Peer, StageTimes};
 use super::expected::Expected;
 use super::history::TickView;
 use super::problems::{ClusterProblem, problems};
-use super::snapshot::{JobState, Snapshot};
-use super::time_format::Rfc3339;
+use super::job::JobState;
+use super::snapshot::Snapshot;
+use super::text::time_format::Rfc3339;
 
 /// The state of a cluster.
 #[derive(Debug, Serialize)]

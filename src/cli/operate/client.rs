@@ -13,7 +13,7 @@ use crate::cli::session::target::ClusterTarget;
 use crate::job::{JobName, JobSpec, RunId};
 use crate::lease::{Act, Answer, HistoryEntry, Operate, Record, Request};
 use crate::store::{KEPT_ENTRIES, LIVE_FOR, Pulse, Store, StoreError};
-use crate::view::job_definition::{Definition, KnownJob};
+use crate::view::job::{Definition, KnownJob};
 
 /// How often a request is sent that arrives too late, each time with the store's current time. Each try takes as long as one
 /// reply.

@@ -12,7 +12,7 @@ use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::target::ClusterTarget;
 use crate::lease::{Act, Answer, Holder};
 use crate::store::LIVE_FOR;
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 use super::client::{LOOK_EVERY, Operator, how_it_ended};
 use super::wait_out_outage::OutageWait;

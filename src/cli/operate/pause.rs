@@ -7,7 +7,7 @@ use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::target::ClusterTarget;
 use crate::lease::{Act, Answer, Pausing};
-use crate::view::time_format::{from_now, utc};
+use crate::view::text::time_format::{from_now, utc};
 
 use super::client::Operator;
 

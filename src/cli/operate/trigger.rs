@@ -21,7 +21,7 @@ use crate::store::LIVE_FOR;
 use crate::time::UtcMillis;
 use crate::view::problems::{Prospect, prospect};
 use crate::view::snapshot::Snapshot;
-use crate::view::time_format::{span, utc};
+use crate::view::text::time_format::{span, utc};
 
 use super::client::{LOOK_EVERY, Operator, how_it_ended};
 use super::follow::follow;
@@ -55,7 +55,7 @@ pub(crate) async fn run(
     let (job, place) = (&args.job, ClusterTarget::find(&args.place, global, screen)?);
     let known = place.job(job);
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
-    let tick = args.tick.map(|tick| tick.in_zone_of(job, schedule)).transpose()?.map(Tick);
+    let tick = args.tick.map(|tick| tick.in_zone("--tick ", job, schedule)).transpose()?.map(Tick);
     let operator = Operator::connect(job, (&place, global), screen).await?;
     screen.during(FOR_STORE, operator.expect_known_to_replicas(&place)).await?;
     let wait = OrderWait::begin(&operator, screen).await?;

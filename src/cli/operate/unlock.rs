@@ -17,8 +17,8 @@ use crate::job::{JobName, OnInterrupt, RunId};
 use crate::lease::{Act, Answer, LeaseInstant, Record};
 use crate::store::{LIVE_FOR, Pulse};
 use crate::time::UtcMillis;
-use crate::view::job_definition::KnownJob;
-use crate::view::time_format::{from_now, span, utc};
+use crate::view::job::KnownJob;
+use crate::view::text::time_format::{from_now, span, utc};
 
 use super::client::Operator;
 

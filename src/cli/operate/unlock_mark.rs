@@ -7,7 +7,7 @@ use crate::cli::print::output::Screen;
 use crate::cli::session::target::ClusterTarget;
 use crate::lease::{Act, Answer};
 use crate::time::{Clock, SystemClock, UtcMillis};
-use crate::view::time_format::{from_now, span, utc};
+use crate::view::text::time_format::{from_now, span, utc};
 
 use super::client::Operator;
 use super::unlock::ask;

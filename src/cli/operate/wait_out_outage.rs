@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 use super::client::LOOK_EVERY;
 

@@ -3,8 +3,9 @@
 use crate::cli::read::history::table;
 use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
 use crate::view::history::TickView;
-use crate::view::snapshot::{JobState, Snapshot};
-use crate::view::time_format::{from_now, local};
+use crate::view::job::JobState;
+use crate::view::snapshot::Snapshot;
+use crate::view::text::time_format::{from_now, local};
 
 /// How many of its last ticks, and of its coming ticks, are shown.
 pub(super) const LAST: usize = 5;

@@ -10,7 +10,7 @@ use crate::lease::{HistoryEntry, Record};
 use crate::run::RunEntry;
 use crate::time::UtcMillis;
 
-use super::time_format::Rfc3339;
+use crate::view::text::time_format::Rfc3339;
 
 /// More ticks than this are not counted one by one: a schedule of every second has as many in three hours.
 const MAX_COUNTED: usize = 10_000;
