@@ -3,7 +3,7 @@
 
 pub(crate) mod expected;
 pub(crate) mod explanation;
-pub(crate) mod history;
+pub mod history;
 pub(crate) mod job;
 pub(crate) mod problems;
 pub(crate) mod snapshot;

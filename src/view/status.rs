@@ -8,8 +8,8 @@ use crate::store::{Peer, StageTimes};
 
 use super::expected::Expected;
 use super::history::TickView;
-use super::problems::{ClusterProblem, problems};
 use super::job::JobState;
+use super::problems::{ClusterProblem, problems};
 use super::snapshot::Snapshot;
 use super::text::time_format::Rfc3339;
 

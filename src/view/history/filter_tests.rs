@@ -24,8 +24,7 @@ fn all() -> HistoryFilter {
 /// A tick that ended this many minutes after noon, on this replica if it ran.
 fn ended(minute: i64, outcome: Outcome, on: Option<&str>) -> HistoryEntry {
     let tick = Tick::at_millis(NOON + minute * 60_000);
-    let entry =
-        HistoryEntry::without_run(tick, Cause::Schedule, Verdict::plain(outcome), tick.instant());
+    let entry = HistoryEntry::without_run(tick, Cause::Schedule, Verdict::plain(outcome), tick.instant());
     HistoryEntry { node: on.map(node), ..entry }
 }
 

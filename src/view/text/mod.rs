@@ -3,6 +3,7 @@
 pub mod moment;
 pub mod output_line;
 pub(crate) mod reordering;
+pub mod sgr;
 pub(crate) mod short_text;
 pub mod sparkline;
 mod stored_line;

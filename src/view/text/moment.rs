@@ -77,9 +77,8 @@ impl Moment {
             Self::Instant(at) => return Ok(at),
             Self::Local(civil) => civil,
         };
-        let refused = |why: String, help: String| {
-            Err(TimeError::new(format!("{what}`{}` {why}", shown(civil)), help))
-        };
+        let refused =
+            |why: String, help: String| Err(TimeError::new(format!("{what}`{}` {why}", shown(civil)), help));
         let Some(schedule) = schedule else {
             let why = format!("has no offset, and the time zone of `{job}` is not known");
             return refused(why, format!("write it in UTC: `{civil}Z`"));
@@ -164,7 +163,8 @@ mod tests {
         }
         let job = JobName::parse("backup").expect("a name");
         let berlin = Schedule::parse("backup", &["30 2 * * *"], "Europe/Berlin").expect("good");
-        let in_berlin = |text: &str| text.parse::<Moment>().expect(text).in_zone("--tick ", &job, Some(&berlin));
+        let in_berlin =
+            |text: &str| text.parse::<Moment>().expect(text).in_zone("--tick ", &job, Some(&berlin));
         assert_eq!(in_berlin("2026-11-23 02:30").ok(), Some(utc("2026-11-23T01:30:00Z")));
         assert_eq!(in_berlin("2026-11-23T02:30:00Z").ok(), Some(utc("2026-11-23T02:30:00Z")));
         let gap = in_berlin("2026-03-29 02:30").expect_err("there is no such time").to_string();

@@ -7,8 +7,8 @@ use crate::cli::print::table::{Cell, Table};
 use crate::job::quoted;
 use crate::time::UtcMillis;
 use crate::view::job::NOT_IN_FILE;
-use crate::view::text::short_text::{short_hash, short_id};
 use crate::view::status::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
+use crate::view::text::short_text::{short_hash, short_id};
 use crate::view::text::time_format::{Rfc3339, from_now, span, utc};
 
 /// Returns the whole text, for a terminal of this width.
