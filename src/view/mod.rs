@@ -1,5 +1,5 @@
-//! What operators see of a cluster, as values: a snapshot of the store, what is wrong, why a tick ran or did not, the
-//! timeline. Commands print it.
+//! What operators see of a cluster, as values: a snapshot of the store, what is wrong, why a tick ran or did
+//! not, the timeline. Commands print it.
 
 pub(crate) mod expected;
 pub(crate) mod explanation;
@@ -11,3 +11,4 @@ pub(crate) mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod text;
+pub mod timeline;

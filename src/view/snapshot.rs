@@ -33,7 +33,8 @@ const AT_A_TIME: usize = 64;
 /// Reading the store's settings may take this long.
 const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 
-/// Reads all jobs at once. If one of them cannot be read, reads each by itself, so that the others are returned.
+/// Reads all jobs at once. If one of them cannot be read, reads each by itself, so that the others are
+/// returned.
 async fn read_each<'a, T, F>(
     jobs: &'a [JobName],
     read: impl Fn(&'a [JobName]) -> F,
@@ -63,8 +64,8 @@ where
 }
 
 impl Snapshot {
-    /// Returns a snapshot of what was read before: the store's time, the replicas, and the jobs in the order in which they
-    /// are shown. It says nothing about the store's settings.
+    /// Returns a snapshot of what was read before: the store's time, the replicas, and the jobs in the order
+    /// in which they are shown. It says nothing about the store's settings.
     pub(crate) fn of(now: UtcMillis, peers: Vec<Peer>, jobs: Vec<JobState>) -> Self {
         Self { now, peers, jobs, concerns: Vec::new(), blocked: None }
     }
@@ -88,8 +89,8 @@ impl Snapshot {
         Ok(Self { blocked, ..Self::of(pulse.now, pulse.peers, jobs) })
     }
 
-    /// Reads how the store is set up, if a job that should have a record has none, a tick waits, or all replicas are
-    /// silent.
+    /// Reads how the store is set up, if a job that should have a record has none, a tick waits, or all
+    /// replicas are silent.
     pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
         let is_up = self.peers.iter().any(|peer| self.is_live(peer));
         let lacks_record = is_up && self.jobs.iter().any(JobState::lacks_record);
@@ -132,8 +133,8 @@ impl Snapshot {
         records.any(|record| record.is_running() && record.run == Some(run))
     }
 
-    /// Whether the holder of a job's lock has shown lately that it lives: by its heartbeat, or, if no heartbeat lists this
-    /// run, as with `exec`, by its renewals.
+    /// Whether the holder of a job's lock has shown lately that it lives: by its heartbeat, or, if no
+    /// heartbeat lists this run, as with `exec`, by its renewals.
     pub(crate) fn is_holder_alive(&self, record: &Record) -> bool {
         let of_owner = |peer: &&Peer| Some(&peer.beat.node) == record.owner.as_ref();
         let peer = self.peers.iter().find(of_owner);

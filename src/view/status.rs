@@ -156,7 +156,7 @@ fn job(job: &JobState, snapshot: &Snapshot) -> JobView {
         }),
         known: record.is_some(),
         same_schedule: spec.map(|spec| !spec.enabled || record.is_none_or(is_same)),
-        last: job.decided().next_back().map(|last| TickView { tail: None, ..last }),
+        last: job.decided().next_back().map(TickView::without_output),
         lock: job.running().zip(record).map(|(running, record)| lock(running, record, snapshot)),
     }
 }

@@ -1,4 +1,5 @@
-//! Explains what happened to one instant of a job, and why: the instant as people name it, and the sentence about it.
+//! Explains what happened to one instant of a job, and why: the instant as people name it, and the sentence
+//! about it.
 
 mod tick_facts;
 mod when;

@@ -36,12 +36,14 @@ impl HistoryFilter {
             || self.until.is_some()
     }
 
-    /// Returns how many of the newest entries of each job must be read. What is left out does not count for `newest`.
+    /// Returns how many of the newest entries of each job must be read. What is left out does not count for
+    /// `newest`.
     pub(crate) fn entries_per_job(&self) -> usize {
         if self.leaves_out() { KEPT_ENTRIES } else { self.newest.min(KEPT_ENTRIES) }
     }
 
-    /// Returns the wanted ticks of all jobs of the snapshot, in the order in which they ended. Current runs come last.
+    /// Returns the wanted ticks of all jobs of the snapshot, in the order in which they ended. Current runs
+    /// come last.
     pub(crate) fn select(&self, snapshot: &Snapshot) -> Vec<TickView> {
         let past = snapshot.jobs.iter().flat_map(JobState::past);
         let mut wanted: Vec<TickView> = past.filter(|tick| self.wants(tick, snapshot.now)).collect();

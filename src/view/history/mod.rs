@@ -5,6 +5,6 @@ mod tick_view;
 mod usual;
 
 pub(crate) use filter::HistoryFilter;
-pub(crate) use tick_view::{TickView, count};
+pub(crate) use tick_view::{TickView, count, exit};
 pub use usual::usual_duration;
 pub(crate) use usual::{duration, median_duration};

@@ -8,13 +8,14 @@ use crate::lease::HistoryEntry;
 /// So many runs decide what is usual.
 const RUNS: usize = 20;
 
-/// Returns how long the job usually takes: the median of its newest 20 runs that succeeded; `None` if there is none. The entries
-/// come oldest first.
+/// Returns how long the job usually takes: the median of its newest 20 runs that succeeded; `None` if there
+/// is none. The entries come oldest first.
 pub fn usual_duration(entries: &[HistoryEntry]) -> Option<Duration> {
     median_duration(entries, RUNS)
 }
 
-/// Returns the median duration of the `newest` runs that succeeded, the lower one of two; `None` if there is none.
+/// Returns the median duration of the `newest` runs that succeeded, the lower one of two; `None` if there is
+/// none.
 pub(crate) fn median_duration(entries: &[HistoryEntry], newest: usize) -> Option<Duration> {
     let succeeded = entries.iter().rev().filter(|entry| entry.outcome == Outcome::Succeeded);
     let mut all: Vec<Duration> = succeeded.filter_map(duration).take(newest).collect();

@@ -54,8 +54,8 @@ impl JobState {
         self.spec().is_some_and(|spec| spec.enabled) && self.record.is_none() && self.unread.is_none()
     }
 
-    /// Returns the oldest tick that is not decided, which may not have come yet; `None` unless the replicas use the
-    /// schedule of the local jobs.toml.
+    /// Returns the oldest tick that is not decided, which may not have come yet; `None` unless the replicas
+    /// use the schedule of the local jobs.toml.
     pub(crate) fn undecided(&self, now: UtcMillis) -> Option<(&JobSpec, Tick)> {
         let record = self.record.as_ref()?;
         let spec = self.by_this_schedule(record)?;
@@ -70,7 +70,8 @@ impl JobState {
         self.running().is_none() && self.undecided(now).is_some_and(is_due)
     }
 
-    /// Returns the definition, if the job is enabled and the replicas use the schedule of the local jobs.toml.
+    /// Returns the definition, if the job is enabled and the replicas use the schedule of the local
+    /// jobs.toml.
     pub(crate) fn by_this_schedule(&self, record: &Record) -> Option<&JobSpec> {
         let spec = self.spec()?;
         (spec.enabled && record.schedule_hash.0 == spec.schedule.fingerprint()).then_some(spec)

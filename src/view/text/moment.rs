@@ -63,7 +63,8 @@ impl Moment {
         }
     }
 
-    /// Returns the instant at which clocks in the job's zone show this time. `what` names the time in the message.
+    /// Returns the instant at which clocks in the job's zone show this time. `what` names the time in the
+    /// message.
     ///
     /// # Errors
     /// Unless exactly one such instant exists, and the zone is known.

@@ -1,8 +1,9 @@
-//! A line of a run's output as text and colours: for a page, which must not pass on what a terminal would obey.
+//! A line of a run's output as text and colours: for a page, which must not pass on what a terminal would
+//! obey.
 //!
-//! Colours stay, mapped to the sixteen of a terminal, and end with their line. Every other control character and escape
-//! sequence is shown as U+FFFD, but for the tab. Of a line that was written over itself, as progress bars do it with
-//! `\r`, the last state is shown.
+//! Colours stay, mapped to the sixteen of a terminal, and end with their line. Every other control character
+//! and escape sequence is shown as U+FFFD, but for the tab. Of a line that was written over itself, as
+//! progress bars do it with `\r`, the last state is shown.
 
 use crate::time::UtcMillis;
 
@@ -10,7 +11,8 @@ use super::reordering::reorders;
 use super::sgr::{SgrState, SgrStyle};
 use super::stored_line::StoredLine;
 
-/// More bytes of one line are not shown. The log has no longer lines: it stores them as several pieces of this size.
+/// More bytes of one line are not shown. The log has no longer lines: it stores them as several pieces of
+/// this size.
 const LONGEST: usize = 16 * 1024;
 
 /// A longer escape sequence is taken for text: so the cost of a line stays linear.
@@ -25,7 +27,8 @@ const CUT: char = '…';
 /// A line of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputLine {
-    /// When it was complete, by its replica's clock; `None` if it has no time, as the line that stands for missing bytes.
+    /// When it was complete, by its replica's clock; `None` if it has no time, as the line that stands for
+    /// missing bytes.
     pub at: Option<UtcMillis>,
     /// Whether the job wrote it to stderr.
     pub is_err: bool,
@@ -89,7 +92,8 @@ struct SpanWriter {
 }
 
 impl SpanWriter {
-    /// Takes the character `next`, or the sequence that begins with it, from the front of `rest`. Returns what follows.
+    /// Takes the character `next`, or the sequence that begins with it, from the front of `rest`. Returns
+    /// what follows.
     fn take<'a>(&mut self, next: char, rest: &'a str) -> &'a str {
         let mut length = next.len_utf8();
         match next {
@@ -129,8 +133,8 @@ struct EscapeSequence<'a> {
 }
 
 impl<'a> EscapeSequence<'a> {
-    /// Returns the sequence at the front of `rest`, which begins with the control character `first`. A sequence without its
-    /// end is that character alone.
+    /// Returns the sequence at the front of `rest`, which begins with the control character `first`. A
+    /// sequence without its end is that character alone.
     fn at(first: char, rest: &'a str) -> Self {
         let alone = Self { length: first.len_utf8(), colours: None };
         let Some(body) = rest.get(alone.length..) else { return alone };
@@ -154,7 +158,8 @@ impl<'a> EscapeSequence<'a> {
     }
 }
 
-/// Returns the rest of a control sequence: parameters, then intermediate characters, then one final character.
+/// Returns the rest of a control sequence: parameters, then intermediate characters, then one final
+/// character.
 fn control_sequence(body: &str) -> Option<EscapeSequence<'_>> {
     let end = body.bytes().take(LONGEST_SEQUENCE).position(|byte| !matches!(byte, b' '..=b'?'))?;
     let (parameters, rest) = (body.get(..end)?, body.get(end..)?);

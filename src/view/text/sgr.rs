@@ -1,5 +1,5 @@
-//! Colours and styles of letters as a terminal is told them: the parameters of the sequence SGR, mapped to the sixteen colours
-//! that every terminal has.
+//! Colours and styles of letters as a terminal is told them: the parameters of the sequence SGR, mapped to
+//! the sixteen colours that every terminal has.
 
 /// More codes of one sequence are not read.
 const MOST_CODES: usize = 32;
@@ -174,8 +174,8 @@ fn basic(code: u8) -> Option<SgrColour> {
     SgrColour::indexed(if code < 90 { code - 30 } else { code - 90 + 8 })
 }
 
-/// Returns the colour whose kind and numbers are the next codes: `5` and one number of the 256, or `2` and red, green and
-/// blue.
+/// Returns the colour whose kind and numbers are the next codes: `5` and one number of the 256, or `2` and
+/// red, green and blue.
 fn extended<'a>(codes: &mut impl Iterator<Item = &'a str>) -> Option<SgrColour> {
     match codes.next() {
         Some("5") => SgrColour::indexed(number(codes.next()?)),
@@ -186,7 +186,8 @@ fn extended<'a>(codes: &mut impl Iterator<Item = &'a str>) -> Option<SgrColour> 
     }
 }
 
-/// The same for a code with colons, in which the number of a colour space may stand before red, green and blue.
+/// The same for a code with colons, in which the number of a colour space may stand before red, green and
+/// blue.
 fn extended_in_one<'a>(parts: impl Iterator<Item = &'a str>) -> Option<SgrColour> {
     let mut parts: Vec<&str> = parts.take(MOST_CODES).collect();
     if parts.first() == Some(&"2") && parts.len() > 4 {

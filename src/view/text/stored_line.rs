@@ -17,8 +17,8 @@ pub(crate) struct StoredLine<'a> {
 }
 
 impl<'a> StoredLine<'a> {
-    /// Parses a line, with or without its newline; `None` if it is not in the format of the log, as the line that stands
-    /// for missing bytes, or one that a crash has torn.
+    /// Parses a line, with or without its newline; `None` if it is not in the format of the log, as the line
+    /// that stands for missing bytes, or one that a crash has torn.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let (stamp, rest) = line.split_at_checked(STAMP)?;

@@ -10,7 +10,8 @@ use crate::view::text::time_format::span;
 /// The newest so many entries are shown.
 pub(super) const SLOTS: usize = 60;
 
-/// The highest bar, which stands for four times the median and more. The lowest one, 1, stands for a quarter of it and less.
+/// The highest bar, which stands for four times the median and more. The lowest one, 1, stands for a quarter
+/// of it and less.
 pub(super) const HIGHEST: u8 = 8;
 
 /// How far the bars reach to both sides of the median, in powers of two.
@@ -100,8 +101,8 @@ impl Sparkline {
     }
 }
 
-/// Returns the height of a duration beside the median of its row: 1 for a quarter of the median and less, 8 for four times the
-/// median and more, in equal steps of their ratio in between.
+/// Returns the height of a duration beside the median of its row: 1 for a quarter of the median and less, 8
+/// for four times the median and more, in equal steps of their ratio in between.
 fn height(took: Duration, median: Duration) -> u8 {
     let of = |duration: Duration| (duration.as_millis() as f64).max(1.0);
     let ratio = (of(took) / of(median)).log2().clamp(-REACH, REACH);

@@ -1,5 +1,5 @@
-//! A job's newest ticks in one line: the height of a bar is how long its run took, its form how the tick ended. For terminals as
-//! letters, for pages as SVG paths, and for both as a sentence.
+//! A job's newest ticks in one line: the height of a bar is how long its run took, its form how the tick
+//! ended. For terminals as letters, for pages as SVG paths, and for both as a sentence.
 
 mod bars;
 mod paths;

@@ -1,8 +1,9 @@
 //! A sparkline as SVG paths, for pages: one path for each form.
 //!
-//! Of the path of runs, each bar is a vertical stroke, three units wide. The paths of the other forms are only the points at
-//! which their marks stand: a page defines each mark once, as a `<marker>` with its shape, and names it in `marker-start`,
-//! `marker-mid` and `marker-end` of the path, which itself is not drawn. So a row takes some hundred bytes, whatever it shows.
+//! Of the path of runs, each bar is a vertical stroke, three units wide. The paths of the other forms are
+//! only the points at which their marks stand: a page defines each mark once, as a `<marker>` with its shape,
+//! and names it in `marker-start`, `marker-mid` and `marker-end` of the path, which itself is not drawn. So a
+//! row takes some hundred bytes, whatever it shows.
 
 use super::bars::{HIGHEST, SLOTS, SparkBar, SparkForm, Sparkline};
 
@@ -28,7 +29,8 @@ pub struct SparkPath {
 }
 
 impl SparkForm {
-    /// Returns the shape of the mark, as a path around the point 0, 0 and within two units of it; `None` for a bar.
+    /// Returns the shape of the mark, as a path around the point 0, 0 and within two units of it; `None` for
+    /// a bar.
     pub const fn shape(self) -> Option<&'static str> {
         match self {
             Self::Ran => None,
@@ -44,8 +46,8 @@ impl SparkForm {
 }
 
 impl Sparkline {
-    /// Returns one path for each form that occurs, within [`SPARK_WIDTH`] and [`SPARK_HEIGHT`]. Their data have at most 800 bytes
-    /// together.
+    /// Returns one path for each form that occurs, within [`SPARK_WIDTH`] and [`SPARK_HEIGHT`]. Their data
+    /// have at most 800 bytes together.
     pub fn paths(&self) -> Vec<SparkPath> {
         let first = SLOTS.saturating_sub(self.bars.len());
         let slots = || self.bars.iter().zip(first..).map(|(bar, slot)| (slot * SLOT + SLOT / 2, bar));
