@@ -2,7 +2,7 @@
 //!
 //! The floors of the code, lowest first; a module names only modules on lower floors: [`time`], [`job`] and [`config`] (pure values),
 //! [`lease`] (the protocol, pure), [`store`], [`run`] (one attempt), [`events`], [`hold`] (one lock), `exec`, [`replica`],
-//! `view` (what operators see, as values), [`operate`] (what operators do), [`cli`].
+//! [`view`] (what operators see, as values), [`operate`] (what operators do), [`cli`].
 
 pub mod cli;
 pub mod config;
@@ -18,4 +18,4 @@ pub mod replica;
 pub mod run;
 pub mod store;
 pub mod time;
-mod view;
+pub mod view;

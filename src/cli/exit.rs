@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::operate::OperateError;
 use crate::store::{Store, StoreError};
+use crate::view::text::TimeError;
 
 /// Help text for a store that does not answer for an unknown reason.
 pub(super) const UNREACHABLE: &str = "check that it is up and that this machine may connect, or name another one with --store or SOLOCRON_STORE";
@@ -113,6 +114,12 @@ impl From<OperateError> for Failure {
         let exit = if error.is_unreachable() { Exit::StoreUnreachable } else { Exit::Failed };
         let help = error.help().map_or(String::new(), |help| format!("\n  help: {help}"));
         Self::new(exit, format!("{error}{help}"))
+    }
+}
+
+impl From<TimeError> for Failure {
+    fn from(error: TimeError) -> Self {
+        Self::new(Exit::Usage, error.to_string())
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{JobName, NodeName, RunId};
 use crate::store::StoreError;
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 use super::LastSign;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::NodeName;
 use crate::store::{LIVE_FOR, Pulse};
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 /// When a replica sent its last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::job::{JobSpec, RunId};
 use crate::lease::{Act, Answer, HistoryEntry, Operate, Record, Request};
 use crate::store::{KEPT_ENTRIES, LIVE_FOR, Pulse, Store, StoreError};
-use crate::view::job_definition::{Definition, KnownJob};
+use crate::view::job::{Definition, KnownJob};
 use crate::view::snapshot::Snapshot;
 
 use super::OperateError;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 use super::OperateError;
 

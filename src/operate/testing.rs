@@ -12,7 +12,7 @@ use crate::job::{JobName, Overlap, RunId, Tick};
 use crate::lease::{Answer, HistoryEntry, Manual, Record, Reply, Request};
 use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store, StoreError};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
-use crate::view::job_definition::{Definition, KnownJob};
+use crate::view::job::{Definition, KnownJob};
 use crate::view::testing::{Bench, run_id};
 
 use super::operator::Operator;

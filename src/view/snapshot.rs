@@ -1,18 +1,16 @@
 //! What the store knows of a cluster at one moment. Every age in it is by the store's clock.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
-use crate::job::{JobName, JobSpec, RunId, Tick};
-use crate::lease::{HistoryEntry, Record};
-use crate::store::{Concern, FailureCause, Grade, JobEntries, LIVE_FOR, Peer, Store, StoreError};
+use crate::job::{JobName, RunId};
+use crate::lease::Record;
+use crate::store::{Concern, FailureCause, Grade, LIVE_FOR, Peer, Store, StoreError};
 use crate::time::UtcMillis;
-use crate::view::job_definition::{Definition, KnownJob};
 
-use super::history::{TickView, count};
+use super::job::{JobState, KnownJob, Readable};
 
 /// Replicas and jobs as the store knows them.
 #[derive(Debug)]
@@ -29,34 +27,14 @@ pub(crate) struct Snapshot {
     pub(crate) blocked: Option<String>,
 }
 
-/// One job.
-#[derive(Debug)]
-pub(crate) struct JobState {
-    /// Its name.
-    pub(crate) name: JobName,
-    /// What jobs.toml says about it.
-    pub(crate) definition: Definition,
-    /// Its record, if it has one.
-    pub(crate) record: Option<Record>,
-    /// Its newest entries, oldest first.
-    pub(crate) entries: Vec<HistoryEntry>,
-    /// Why its record, or its entries, cannot be read.
-    pub(crate) unread: Option<String>,
-}
-
-/// The data of a job, or why it cannot be read.
-type Readable<T> = Result<T, String>;
-
 /// This many jobs are read at a time if each is read by itself.
 const AT_A_TIME: usize = 64;
-
-/// A tick that has not been decided for this long waits for something.
-const WAITS_AFTER: Duration = Duration::from_secs(3);
 
 /// Reading the store's settings may take this long.
 const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 
-/// Reads all jobs at once. If one of them cannot be read, reads each by itself, so that the others are returned.
+/// Reads all jobs at once. If one of them cannot be read, reads each by itself, so that the others are
+/// returned.
 async fn read_each<'a, T, F>(
     jobs: &'a [JobName],
     read: impl Fn(&'a [JobName]) -> F,
@@ -88,6 +66,12 @@ where
 }
 
 impl Snapshot {
+    /// Returns a snapshot of what was read before: the store's time, the replicas, and the jobs in the order
+    /// in which they are shown. It says nothing about the store's settings.
+    pub(crate) fn of(now: UtcMillis, peers: Vec<Peer>, jobs: Vec<JobState>) -> Self {
+        Self { now, peers, jobs, concerns: Vec::new(), blocked: None }
+    }
+
     /// Reads the store, with at most the `newest` entries of each job.
     pub(crate) async fn take(
         store: &dyn Store,
@@ -99,15 +83,16 @@ impl Snapshot {
         let records = read_each(&names, |names| store.records(names)).await?;
         let entries = read_each(&names, |names| store.history(names, newest)).await?;
         let pulse = store.pulse(None).await?;
+        let entries = entries.into_iter().map(|read| read.map(|(_, entries)| entries));
         let states = jobs.into_iter().zip(records).zip(entries);
         let jobs = states.map(|((job, record), entries)| JobState::of(job, record, entries)).collect();
         // If that cannot be found out, the rest is still worth showing.
         let blocked = store.blocked().await.unwrap_or_default();
-        Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new(), blocked })
+        Ok(Self { blocked, ..Self::of(pulse.now, pulse.peers, jobs) })
     }
 
-    /// Reads how the store is set up, if a job that should have a record has none, a tick waits, or all replicas are
-    /// silent.
+    /// Reads how the store is set up, if a job that should have a record has none, a tick waits, or all
+    /// replicas are silent.
     pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
         let is_up = self.peers.iter().any(|peer| self.is_live(peer));
         let lacks_record = is_up && self.jobs.iter().any(JobState::lacks_record);
@@ -150,8 +135,8 @@ impl Snapshot {
         records.any(|record| record.is_running() && record.run == Some(run))
     }
 
-    /// Whether the holder of a job's lock has shown lately that it lives: by its heartbeat, or, if no heartbeat lists this
-    /// run, as with `exec`, by its renewals.
+    /// Whether the holder of a job's lock has shown lately that it lives: by its heartbeat, or, if no
+    /// heartbeat lists this run, as with `exec`, by its renewals.
     pub(crate) fn is_holder_alive(&self, record: &Record) -> bool {
         let of_owner = |peer: &&Peer| Some(&peer.beat.node) == record.owner.as_ref();
         let peer = self.peers.iter().find(of_owner);
@@ -162,66 +147,5 @@ impl Snapshot {
         } else {
             record.has_renewed_lately(self.now)
         }
-    }
-}
-
-impl JobState {
-    fn of(job: KnownJob, record: Readable<Option<Record>>, entries: Readable<JobEntries>) -> Self {
-        let unread = record.as_ref().err().or(entries.as_ref().err()).cloned();
-        let entries = entries.map(|(_, entries)| entries).unwrap_or_default();
-        let KnownJob { name, definition } = job;
-        Self { name, definition, record: record.unwrap_or_default(), entries, unread }
-    }
-
-    /// Returns the whole definition; `None` if the file has no valid one.
-    pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
-        self.definition.spec()
-    }
-
-    /// Whether it has no record, though replicas open one for every job that is enabled.
-    pub(crate) fn lacks_record(&self) -> bool {
-        self.spec().is_some_and(|spec| spec.enabled) && self.record.is_none() && self.unread.is_none()
-    }
-
-    /// Returns the oldest tick that is not decided, which may not have come yet; `None` unless the replicas use the
-    /// schedule of the local jobs.toml.
-    pub(crate) fn undecided(&self, now: UtcMillis) -> Option<(&JobSpec, Tick)> {
-        let record = self.record.as_ref()?;
-        let spec = self.by_this_schedule(record)?;
-        // Ticks below a mark that a wrong clock set may be open again: these are not decided.
-        let decided = record.decided_by(now).max(record.schedule_since.min(now));
-        Some((spec, spec.schedule.next_after(decided)?))
-    }
-
-    /// Whether a tick should have started by now, and no run is in its way.
-    fn waits(&self, now: UtcMillis) -> bool {
-        let is_due = |(_, tick): (&JobSpec, Tick)| now.since(tick.instant()) > WAITS_AFTER;
-        self.running().is_none() && self.undecided(now).is_some_and(is_due)
-    }
-
-    /// Returns the definition, if the job is enabled and the replicas use the schedule of the local jobs.toml.
-    pub(crate) fn by_this_schedule(&self, record: &Record) -> Option<&JobSpec> {
-        let spec = self.spec()?;
-        (spec.enabled && record.schedule_hash.0 == spec.schedule.fingerprint()).then_some(spec)
-    }
-
-    /// Returns the decided ticks, and then the current run.
-    pub(crate) fn past(&self) -> impl Iterator<Item = TickView> {
-        self.decided().chain(self.running())
-    }
-
-    /// Returns the current run, as far as the store knows.
-    pub(crate) fn running(&self) -> Option<TickView> {
-        let running = TickView::running(&self.name, self.record.as_ref()?)?;
-        let has_ended = |run: RunId| self.entries.iter().any(|entry| entry.run == Some(run));
-        (!running.run.is_some_and(has_ended)).then_some(running)
-    }
-
-    /// Returns the decided ticks, oldest first.
-    pub(crate) fn decided(&self) -> impl DoubleEndedIterator<Item = TickView> {
-        self.entries.iter().map(move |entry| TickView {
-            count: count(entry, self.spec().map(|spec| &spec.schedule), self.record.as_ref()),
-            ..TickView::decided(&self.name, entry)
-        })
     }
 }

@@ -8,9 +8,10 @@ use crate::store::{Peer, StageTimes};
 
 use super::expected::Expected;
 use super::history::TickView;
+use super::job::JobState;
 use super::problems::{ClusterProblem, problems};
-use super::snapshot::{JobState, Snapshot};
-use super::time_format::Rfc3339;
+use super::snapshot::Snapshot;
+use super::text::time_format::Rfc3339;
 
 /// The state of a cluster.
 #[derive(Debug, Serialize)]
@@ -163,7 +164,7 @@ fn job(job: &JobState, snapshot: &Snapshot) -> JobView {
         }),
         known: record.is_some(),
         same_schedule: spec.map(|spec| !spec.enabled || record.is_none_or(is_same)),
-        last: job.decided().next_back().map(|last| TickView { tail: None, ..last }),
+        last: job.decided().next_back().map(TickView::without_output),
         last_success_tick: record
             .and_then(|record| record.last_success_tick)
             .map(|tick| Rfc3339(tick.instant())),

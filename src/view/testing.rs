@@ -17,7 +17,7 @@ use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
 
 use super::expected::Expected;
-use super::job_definition::KnownJob;
+use super::job::KnownJob;
 
 /// 2026-11-20T12:00:00Z, a Friday.
 pub(crate) const NOON: i64 = 1_795_176_000_000;

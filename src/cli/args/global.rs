@@ -14,9 +14,9 @@ use crate::cli::session::target::PlaceArgs;
 use crate::config::Overrides;
 use crate::job::{JobName, Label, NodeName, parse_duration};
 use crate::run::escapes;
+use crate::view::text::Moment;
 
 use super::exec::Locking;
-use super::moment::Moment;
 use super::operate::Operating;
 
 /// The whole command line.

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 
 use crate::cli::session::target::PlaceArgs;
 use crate::job::JobName;
+use crate::view::text::Moment;
 
 use super::global::duration;
-use super::moment::Moment;
 
 /// The most characters of a reason. A longer one belongs elsewhere: it is stored in the job's record, and `status` shows it in
 /// one line.

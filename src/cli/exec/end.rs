@@ -9,7 +9,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::job::{JobName, Outcome, Reason};
 use crate::lease::Holder;
 use crate::run::{Ended, RunError};
-use crate::view::time_format::{span, utc};
+use crate::view::text::time_format::{span, utc};
 
 /// Exit codes of a shell for a command that it does not find, and for one that it cannot execute.
 const NOT_FOUND: u8 = 127;

@@ -7,7 +7,7 @@ use crate::cli::exec::Task;
 use crate::cli::print::output::Screen;
 use crate::events::Event;
 use crate::job::{JobName, Outcome, Reason};
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 /// How long a command that does not wait for its lock waits for the store to answer.
 const FOR_STORE: Duration = Duration::from_secs(2);

@@ -27,7 +27,7 @@ pub(crate) async fn run(
     let (job, place) = (&args.job, ClusterTarget::find(&args.place, global, screen)?);
     let known = place.job(job);
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
-    let tick = args.tick.map(|tick| tick.in_zone_of(job, schedule)).transpose()?.map(Tick);
+    let tick = args.tick.map(|tick| tick.in_zone("--tick ", job, schedule)).transpose()?.map(Tick);
     let operator = connect(job, (&place, global), screen).await?;
     let file = place.expected().valid_file();
     screen.during(FOR_STORE, operator.expect_known_to_replicas(file)).await?;

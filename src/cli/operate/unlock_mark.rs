@@ -8,7 +8,7 @@ use crate::cli::session::target::ClusterTarget;
 use crate::job::JobName;
 use crate::operate::acts::mark::{MarkAhead, MarkLook};
 use crate::time::{SystemClock, UtcMillis};
-use crate::view::time_format::{from_now, span, utc};
+use crate::view::text::time_format::{from_now, span, utc};
 
 use super::connect::connect_all;
 use super::unlock::ask;

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::view::text::reordering::reorders;
+
 /// Ends every colour.
 const RESET: &str = "\u{1b}[0m";
-
-/// Characters that change the order of those around them.
-const REORDER: [std::ops::RangeInclusive<char>; 2] = ['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
 
 /// Makes a text of one or more lines safe for a terminal. A colour that a line does not end is reset at the end of the line.
 pub(crate) fn escape_for_terminal(text: &[u8]) -> Cow<'_, [u8]> {
@@ -58,11 +57,6 @@ pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(tamed)
-}
-
-/// Whether `c` changes the order of the characters around it.
-pub(crate) fn reorders(c: char) -> bool {
-    REORDER.iter().any(|range| range.contains(&c))
 }
 
 /// Returns the escape sequence for a colour, or for another look of letters, that the text begins with.

@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::cli::args::global::LogFormat;
 use crate::job::quoted_within;
 use crate::time::{Clock, SystemClock};
-use crate::view::short_text;
+use crate::view::text::short_text;
 
 use super::escapes::escape_text;
 use super::log_writer::LogWriter;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cli::args::global::{Format, GlobalArgs, NextArgs};
-use crate::cli::args::moment::Moment;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::print::style::TextStyle;
@@ -16,7 +15,8 @@ use crate::config;
 use crate::config::{Overrides, Problem, Purpose, Source};
 use crate::job::{JobName, JobSpec, Schedule, ScheduleError, Tick};
 use crate::time::UtcMillis;
-use crate::view::time_format::{Rfc3339, from_now, local, utc};
+use crate::view::text::Moment;
+use crate::view::text::time_format::{Rfc3339, from_now, local, utc};
 
 /// The zone of an expression for which none is given, as in jobs.toml.
 const DEFAULT_ZONE: &str = "UTC";

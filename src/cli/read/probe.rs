@@ -14,7 +14,7 @@ use crate::job::JobName;
 use crate::lease::{Record, SCHEMA};
 use crate::store::{Concern, FailureCause, Grade, Store, StoreError};
 use crate::time::{Clock, SystemClock};
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 /// How often the store's clock is read: the quickest answer shows it best.
 const CLOCK_READINGS: usize = 5;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::events::Changes;
-use crate::view::short_text::short_hash;
-use crate::view::time_format::span;
+use crate::view::text::short_text::short_hash;
+use crate::view::text::time_format::span;
 
 /// A file that was loaded this shortly before a request was most likely saved by the requester.
 const JUST_SAVED: Duration = Duration::from_secs(60);

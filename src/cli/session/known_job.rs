@@ -9,7 +9,7 @@ use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::job::{JobName, nearest};
 use crate::store::{FailureCause, Store, StoreError};
-use crate::view::job_definition::{Definition, KnownJob, NOT_IN_FILE};
+use crate::view::job::{Definition, KnownJob, NOT_IN_FILE};
 
 use super::find_job::unknown;
 use super::target::ClusterTarget;

@@ -17,7 +17,7 @@ use crate::config::{
 use crate::job::{ClusterName, JobName};
 use crate::store::{LocalStore, Store};
 use crate::view::expected::Expected;
-use crate::view::job_definition::{Definition, KnownJob};
+use crate::view::job::{Definition, KnownJob};
 
 /// Help text where no file can be used.
 const WITHOUT: &str = "or do without a file: --cluster NAME --store URL (SOLOCRON_CLUSTER, SOLOCRON_STORE)";

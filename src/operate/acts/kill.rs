@@ -12,7 +12,7 @@ use crate::operate::operator::{Operator, how_it_ended};
 use crate::operate::outage::OutageWait;
 use crate::operate::wait::ClusterWait;
 use crate::operate::{LastSign, OperateError};
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 /// Time that a run may take to end beyond its `kill_grace`: its holder receives the request within one or two
 /// seconds.

@@ -6,7 +6,7 @@ use crate::lease::{Act, Answer};
 use crate::operate::OperateError;
 use crate::operate::operator::Operator;
 use crate::time::{Clock, UtcMillis};
-use crate::view::time_format::utc;
+use crate::view::text::time_format::utc;
 
 /// Where the mark of a job lies.
 #[derive(Debug)]

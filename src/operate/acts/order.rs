@@ -17,7 +17,7 @@ use crate::store::LIVE_FOR;
 use crate::time::UtcMillis;
 use crate::view::problems::{Prospect, prospect};
 use crate::view::snapshot::Snapshot;
-use crate::view::time_format::utc;
+use crate::view::text::time_format::utc;
 
 /// How long an order waits, unless it waits for a run; then it is withdrawn. Replicas read an order with
 /// their next heartbeat.

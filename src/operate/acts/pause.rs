@@ -8,7 +8,7 @@ use crate::lease::{Act, Answer, Pausing};
 use crate::operate::OperateError;
 use crate::operate::operator::Operator;
 use crate::time::UtcMillis;
-use crate::view::time_format::{from_now, utc};
+use crate::view::text::time_format::{from_now, utc};
 
 /// A job that is paused.
 #[derive(Debug, Clone, PartialEq, Eq)]

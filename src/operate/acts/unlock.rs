@@ -12,7 +12,7 @@ use crate::operate::operator::Operator;
 use crate::operate::{LastSign, OperateError};
 use crate::store::Pulse;
 use crate::time::UtcMillis;
-use crate::view::time_format::{from_now, span, utc};
+use crate::view::text::time_format::{from_now, span, utc};
 
 /// Replicas send a heartbeat each second.
 const TWO_HEARTBEATS: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::store::{Peer, Slewed};
 use crate::time::UtcMillis;
-use crate::view::time_format::{Rfc3339, from_now, span, utc};
+use crate::view::text::time_format::{Rfc3339, from_now, span, utc};
 
 use super::{ClusterProblem, Kind};
 

@@ -7,13 +7,13 @@ use crate::job::{JobName, JobSpec, Label, NodeName, Outcome, Tick};
 use crate::lease::SCHEMA;
 use crate::store::Peer;
 use crate::time::UtcMillis;
-use crate::view::job_definition::Definition;
 
 use super::expected::Expected;
 use super::history::TickView;
-use super::short_text::short_hash;
-use super::snapshot::{JobState, Snapshot};
-use super::time_format::{Rfc3339, from_now, span, utc};
+use super::job::{Definition, JobState};
+use super::snapshot::Snapshot;
+use super::text::short_text::short_hash;
+use super::text::time_format::{Rfc3339, from_now, span, utc};
 
 mod clocks;
 pub(crate) mod prospect;
@@ -224,9 +224,14 @@ fn holder_lost(job: &JobState, snapshot: &Snapshot) -> Option<ClusterProblem> {
     Some(ClusterProblem { node: Some(node), since, ..ClusterProblem::of_job(job, Kind::HolderLost, message) })
 }
 
+/// Whether a tick with this outcome is neither a success nor a failure of its job: it was skipped, or its run was killed.
+const fn is_neutral(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Skipped | Outcome::Killed)
+}
+
 /// Whether a tick with this outcome needs no attention.
 const fn is_well(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Succeeded | Outcome::Killed | Outcome::Running)
+    matches!(outcome, Outcome::Succeeded | Outcome::Running)
 }
 
 /// Whether more than the newest entry is needed to judge a job.
@@ -234,15 +239,15 @@ pub(crate) fn needs_depth(job: &JobState) -> bool {
     job.entries.last().is_some_and(|entry| !is_well(entry.outcome))
 }
 
-/// Reports a job whose last tick did not end well. Skipped ticks do not count.
+/// Reports a job whose last tick that counts did not end well. Skipped ticks and killed runs do not count.
 fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     if !job.definition.may_run() {
         return None;
     }
-    let ran = || job.decided().rev().filter(|tick| tick.outcome != Outcome::Skipped);
-    let streak: Vec<TickView> = ran().take_while(|tick| !is_well(tick.outcome)).collect();
+    let counting = || job.decided().rev().filter(|tick| !is_neutral(tick.outcome));
+    let streak: Vec<TickView> = counting().take_while(|tick| !is_well(tick.outcome)).collect();
     let (newest, oldest) = (streak.first()?, streak.last()?);
-    let ends_within = job.entries.len() < DEPTH || ran().count() > streak.len();
+    let ends_within = job.entries.len() < DEPTH || counting().count() > streak.len();
     let known = ends_within && streak.iter().all(|tick| tick.after.is_none() || tick.count.is_some());
     let count: u64 = streak.iter().map(|tick| tick.count.unwrap_or(1)).sum();
     // If ticks share an entry, the first of them.

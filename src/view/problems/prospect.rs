@@ -4,9 +4,9 @@ use crate::job::{JobSpec, Overlap};
 use crate::lease::{LeaseInstant, Record, ScheduleHash};
 use crate::store::Peer;
 use crate::time::UtcMillis;
-use crate::view::short_text::short_id;
 use crate::view::snapshot::Snapshot;
-use crate::view::time_format::{span, utc};
+use crate::view::text::short_text::short_id;
+use crate::view::text::time_format::{span, utc};
 
 use super::replicas::last_heartbeat;
 use super::{fits, labels, misses_labels};

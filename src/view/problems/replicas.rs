@@ -3,7 +3,7 @@
 use crate::job::quoted;
 use crate::store::Peer;
 use crate::view::snapshot::Snapshot;
-use crate::view::time_format::{Rfc3339, from_now};
+use crate::view::text::time_format::{Rfc3339, from_now};
 
 use super::{ClusterProblem, Kind};
 

@@ -2,8 +2,8 @@
 
 use crate::lease::{HistoryEntry, LeaseInstant};
 use crate::time::UtcMillis;
-use crate::view::snapshot::JobState;
-use crate::view::time_format::{Rfc3339, from_now, span, utc};
+use crate::view::job::JobState;
+use crate::view::text::time_format::{Rfc3339, from_now, span, utc};
 
 use super::{ClusterProblem, Kind, is_late, is_well};
 

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use crate::job::{Cause, Outcome, Tick, Verdict};
 use crate::lease::{HistoryEntry, Leaps, LeaseInstant};
-use crate::view::snapshot::{JobState, Snapshot};
+use crate::view::job::JobState;
+use crate::view::snapshot::Snapshot;
 use crate::view::testing::FILE;
 
 use super::super::tests::{healthy, messages};

@@ -177,20 +177,34 @@ async fn a_holder_that_is_no_replica_is_heard_by_its_renewals() {
 }
 
 #[tokio::test]
-async fn a_failure_stays_trouble_until_a_run_succeeds_whatever_is_skipped_meanwhile() {
+async fn a_failure_stays_trouble_until_a_run_succeeds_whatever_is_skipped_or_killed() {
     let (bench, mut snapshot) = healthy(FILE).await;
     let failed = entry(5, Outcome::Failed, None);
     let skipped = entry(10, Outcome::Skipped, Some(Reason::Overlap));
     snapshot.jobs[0].entries = vec![failed, skipped.clone()];
     assert!(needs_depth(&snapshot.jobs[0]));
-    assert_eq!(messages(&snapshot, &bench).len(), 1);
-    for well in [Outcome::Succeeded, Outcome::Killed] {
-        let mut better = snapshot.jobs[0].entries.clone();
-        better.extend([entry(15, well, None), skipped.clone()]);
-        let before = std::mem::replace(&mut snapshot.jobs[0].entries, better);
-        assert!(messages(&snapshot, &bench).is_empty(), "{well}");
-        snapshot.jobs[0].entries = before;
-    }
+    let failing = messages(&snapshot, &bench);
+    assert_eq!(failing.len(), 1);
+    snapshot.jobs[0].entries.push(entry(15, Outcome::Killed, Some(Reason::Operator)));
+    assert!(needs_depth(&snapshot.jobs[0]));
+    assert_eq!(messages(&snapshot, &bench), failing, "a killed run is no success");
+    snapshot.jobs[0].entries.extend([entry(20, Outcome::Succeeded, None), skipped]);
+    assert!(messages(&snapshot, &bench).is_empty());
+    snapshot.jobs[0].entries.push(entry(25, Outcome::Killed, Some(Reason::Replaced)));
+    assert!(messages(&snapshot, &bench).is_empty(), "a killed run is no failure");
+}
+
+#[tokio::test]
+async fn failures_before_and_after_a_killed_run_are_in_a_row() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.jobs[0].entries = vec![
+        entry(5, Outcome::Succeeded, None),
+        entry(10, Outcome::Failed, None),
+        entry(15, Outcome::Killed, Some(Reason::Operator)),
+        entry(20, Outcome::Failed, None),
+    ];
+    let problem = problems(&snapshot, bench.expected()).remove(0);
+    assert_eq!((problem.kind, problem.count), (Kind::LastOutcome, Some(2)));
 }
 
 #[tokio::test]

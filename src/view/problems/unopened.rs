@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::store::{Concern, Peer};
 use crate::time::UtcMillis;
-use crate::view::snapshot::{JobState, Snapshot};
+use crate::view::job::JobState;
+use crate::view::snapshot::Snapshot;
 
 use super::super::expected::Expected;
 use super::{ClusterProblem, Kind};

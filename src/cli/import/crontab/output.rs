@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use toml_writer::{ToTomlKey, ToTomlValue, TomlKeyBuilder, TomlStringBuilder};
 
-use crate::cli::print::escapes::reorders;
+use crate::view::text::reordering::reorders;
 
 use super::conversion::Conversion;
 use super::job::CrontabJob;

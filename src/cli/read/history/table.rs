@@ -9,10 +9,10 @@ use crate::cli::print::table::{Cell, Table};
 use crate::job::{Cause, JobName};
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
-use crate::view::job_definition::{Definition, NOT_IN_FILE};
-use crate::view::short_text::short_id;
+use crate::view::job::{Definition, NOT_IN_FILE};
 use crate::view::snapshot::Snapshot;
-use crate::view::time_format::{Rfc3339, span, utc};
+use crate::view::text::short_text::short_id;
+use crate::view::text::time_format::{Rfc3339, span, utc};
 
 /// A run that started within this time after its instant was not late.
 const IN_TIME: Duration = Duration::from_secs(1);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::cli::args::global::ReadCommand;
 use crate::cli::testing::{printed, reading};
 use crate::job::{Reason, Verdict};
-use crate::view::job_definition::Definition;
+use crate::view::history::TickView;
+use crate::view::job::Definition;
 use crate::view::testing::{Bench, FILE};
 
 use super::*;
@@ -50,6 +51,12 @@ async fn one_jobs_past_has_its_run_ids() {
     insta::assert_snapshot!(shown(&eventful().await, "history backup").await);
 }
 
+/// The filter that leaves nothing out.
+fn everything() -> HistoryFilter {
+    let ReadCommand::History(args) = reading("history -n 1000") else { panic!("it is one") };
+    args.filter()
+}
+
 /// The width of the widest line.
 fn width(text: &str) -> usize {
     let text = anstream::adapter::strip_str(text).to_string();
@@ -62,7 +69,7 @@ async fn a_usual_terminal_holds_each_line_and_rows_are_in_the_order_of_a_column(
     let snapshot = Snapshot::take(&bench.store, vec![KnownJob::from(Arc::clone(bench.spec("backup")))], 10)
         .await
         .expect("answers");
-    let mut past = merged(&snapshot, |_| true);
+    let mut past = everything().select(&snapshot);
     past[0].attempt = Some(3);
     past[1].reason = Some(Reason::StoreUnreachable);
     for is_one_job in [true, false] {
@@ -135,7 +142,8 @@ async fn folded_ticks_are_not_counted_by_a_schedule_that_was_edited() {
     let edited = Bench::new(&FILE.replace("*/5", "*/7")).await;
     let jobs = vec![KnownJob::from(Arc::clone(edited.spec("backup")))];
     let snapshot = Snapshot::take(&bench.store, jobs, 10).await.expect("answers");
-    let folded = merged(&snapshot, |tick| tick.after.is_some());
+    let mut folded = everything().select(&snapshot);
+    folded.retain(|tick| tick.after.is_some());
     assert_eq!((folded.len(), folded[0].count), (1, None));
     assert_eq!(folded[0].verdict(), "missed (no_replica) ×?");
     assert_eq!(folded[0].reason, Some(Reason::NoReplica));

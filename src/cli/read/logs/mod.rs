@@ -22,9 +22,9 @@ use crate::run::{RunEntry, RunError, RunLogs};
 use crate::store::{KEPT_ENTRIES, Store};
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
-use crate::view::job_definition::{Definition, KnownJob};
-use crate::view::snapshot::{JobState, Snapshot};
-use crate::view::time_format::{Rfc3339, span, utc};
+use crate::view::job::{Definition, JobState, KnownJob};
+use crate::view::snapshot::Snapshot;
+use crate::view::text::time_format::{Rfc3339, span, utc};
 
 /// Flags of `logs`.
 #[derive(Debug, Args)]

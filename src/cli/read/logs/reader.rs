@@ -7,14 +7,12 @@ use std::path::PathBuf;
 
 use crate::cli::print::style::TextStyle;
 use crate::run::{LogPart, parts};
+use crate::view::text::StoredLine;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 64 * 1024;
 
-/// The length of a line's time, `2026-11-20T12:00:00.123Z`.
-const STAMP: usize = 24;
-
-/// The part of that time that differs within a day.
+/// The part of a line's time, `2026-11-20T12:00:00.123Z`, that differs within a day.
 const TIME_OF_DAY: std::ops::Range<usize> = 11..23;
 
 /// A log that is being read.
@@ -162,15 +160,10 @@ fn start_of_last(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
 
 /// Returns a stored line in the form for people; unchanged if it is not in the format of the log.
 fn painted(line: &[u8]) -> Vec<u8> {
-    let (text, newline) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |text| (text, b"\n"));
-    let parts = text.split_at_checked(STAMP).and_then(|(stamp, rest)| {
-        let (word, text) = rest.strip_prefix(b" ")?.split_at_checked(3)?;
-        let text = text.strip_prefix(b"+").unwrap_or(text).strip_prefix(b" ")?;
-        Some((std::str::from_utf8(stamp).ok()?.get(TIME_OF_DAY)?, word, text))
-    });
-    let Some((time, word, text)) = parts else { return line.to_vec() };
-    let time = TextStyle::Quiet.paint(time);
-    let (before, after) = if word == b"err" { TextStyle::Bad.around() } else { TextStyle::Plain.around() };
+    let newline = if line.ends_with(b"\n") { &b"\n"[..] } else { b"" };
+    let Some(StoredLine { stamp, is_err, text, .. }) = StoredLine::parse(line) else { return line.to_vec() };
+    let time = TextStyle::Quiet.paint(stamp.get(TIME_OF_DAY).unwrap_or(stamp));
+    let (before, after) = if is_err { TextStyle::Bad.around() } else { TextStyle::Plain.around() };
     [time.as_bytes(), b" ", before.as_bytes(), text, after.as_bytes(), newline].concat()
 }
 

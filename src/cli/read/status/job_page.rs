@@ -6,8 +6,9 @@ use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
 use crate::lease::Record;
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
-use crate::view::snapshot::{JobState, Snapshot};
-use crate::view::time_format::{from_now, local, utc};
+use crate::view::job::JobState;
+use crate::view::snapshot::Snapshot;
+use crate::view::text::time_format::{from_now, local, utc};
 
 /// How many of its last ticks, and of its coming ticks, are shown.
 pub(super) const LAST: usize = 5;

@@ -14,9 +14,9 @@ use crate::store::Store;
 use crate::time::UtcMillis;
 use crate::view::expected::Expected;
 use crate::view::history::TickView;
-use crate::view::job_definition::{Definition, KnownJob};
+use crate::view::job::{Definition, JobState, KnownJob};
 use crate::view::problems::{DEPTH, needs_depth};
-use crate::view::snapshot::{JobState, Snapshot};
+use crate::view::snapshot::Snapshot;
 use crate::view::status::StatusView;
 
 /// How long after its last tick a job that the file does not name is shown: removed jobs, and locks of `exec`, are never

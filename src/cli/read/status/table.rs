@@ -6,10 +6,10 @@ use crate::cli::print::style::TextStyle;
 use crate::cli::print::table::{Cell, Table};
 use crate::job::quoted;
 use crate::time::UtcMillis;
-use crate::view::job_definition::NOT_IN_FILE;
-use crate::view::short_text::{short_hash, short_id};
+use crate::view::job::NOT_IN_FILE;
 use crate::view::status::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
-use crate::view::time_format::{Rfc3339, from_now, span, utc};
+use crate::view::text::short_text::{short_hash, short_id};
+use crate::view::text::time_format::{Rfc3339, from_now, span, utc};
 
 /// Returns the whole text, for a terminal of this width.
 pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) -> String {

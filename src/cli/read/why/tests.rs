@@ -1,7 +1,7 @@
 //! What `why` prints about ticks of every kind.
 
 use crate::job::{Outcome, Reason, Verdict};
-use crate::view::testing::{Bench, FILE, NOON};
+use crate::view::testing::{Bench, FILE};
 
 use super::*;
 
@@ -9,7 +9,7 @@ async fn why(bench: &Bench, job: &str, time: &str) -> String {
     let time = When::read(time).expect("a time");
     let jobs = bench.jobs().into_iter().filter(|known| known.name.as_str() == job).collect();
     let snapshot = Snapshot::take(&bench.store, jobs, KEPT_ENTRIES).await.expect("answers");
-    explain(time, &snapshot).expect("there is such a time")
+    time.explain(&snapshot.jobs[0], &snapshot).expect("there is such a time")
 }
 
 /// A cluster at noon, whose ticks of noon have not been decided.
@@ -97,20 +97,4 @@ async fn a_tick_that_nobody_has_decided_is_told_with_what_it_waits_for() {
     let told = why(&bench, "payout", "12:00").await;
     assert!(told.contains("no start before") || told.contains("no replica has taken it yet"), "{told}");
     assert!(told.starts_with("`payout`, tick of Fri 2026-11-20 12:00:00 +00:00: "), "{told}");
-}
-
-#[test]
-fn a_time_of_day_is_the_last_one_and_what_is_no_time_is_refused() {
-    assert!(matches!(When::read("02:30"), Ok(When::TimeOfDay(_))));
-    assert!(matches!(When::read("2026-11-23 02:30"), Ok(When::Moment(_))));
-    let refused = When::read("yesterday").expect_err("no time").message;
-    assert!(refused.starts_with("`yesterday` is not a time\n  help: write `02:30`"), "{refused}");
-    let job = JobName::parse("a").expect("a name");
-    let at = |text: &str, now: i64| {
-        When::read(text)
-            .expect("a time")
-            .instant(&job, None, UtcMillis(now))
-            .map_err(|failure| failure.message)
-    };
-    assert!(at("02:30", NOON).is_err_and(|why| why.contains("the time zone of `a` is not known")));
 }

@@ -12,7 +12,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::session;
 use crate::job::NodeName;
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 use super::client::{Listening, listening};
 use super::reload::{ANSWER_WITHIN, no_replica, unreachable_replicas};

@@ -10,7 +10,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::{Screen, counted};
 use crate::cli::serve::reloader::{ReloadAnswer, ReloadEnd};
 use crate::cli::session;
-use crate::view::time_format::span;
+use crate::view::text::time_format::span;
 
 use super::client::{Listening, listening};
 use super::socket::SocketError;

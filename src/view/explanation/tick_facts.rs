@@ -7,11 +7,10 @@ use crate::job::{Cause, JobSpec, Outcome, Reason, Tick, quoted};
 use crate::lease::{LeaseInstant, Record};
 use crate::store::Concern;
 use crate::time::UtcMillis;
-
-use super::history::TickView;
-use super::problems::labels;
-use super::short_text::short_id;
-use super::time_format::{Rfc3339, from_now, local, span, utc};
+use crate::view::history::TickView;
+use crate::view::problems::labels;
+use crate::view::text::short_text::short_id;
+use crate::view::text::time_format::{Rfc3339, from_now, local, span, utc};
 
 /// The facts that an explanation is based on.
 pub(crate) struct TickFacts<'a> {

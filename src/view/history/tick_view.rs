@@ -10,7 +10,7 @@ use crate::lease::{HistoryEntry, Record};
 use crate::run::RunEntry;
 use crate::time::UtcMillis;
 
-use super::time_format::Rfc3339;
+use crate::view::text::time_format::Rfc3339;
 
 /// More ticks than this are not counted one by one: a schedule of every second has as many in three hours.
 const MAX_COUNTED: usize = 10_000;
@@ -112,6 +112,11 @@ impl TickView {
         }
     }
 
+    /// Returns the view without what the job printed.
+    pub(crate) fn without_output(self) -> Self {
+        Self { tail: None, ..self }
+    }
+
     /// `failed (spawn_failed)`, `missed (no_replica) ×12`
     pub(crate) fn verdict(&self) -> String {
         let verdict = Verdict { outcome: self.outcome, reason: self.reason };
@@ -124,9 +129,7 @@ impl TickView {
 
     /// `3`, `SIGTERM`: how the command itself ended.
     pub(crate) fn exit(&self) -> Option<String> {
-        let name =
-            |signal| Signal::try_from(signal).map_or(format!("signal {signal}"), |it| it.as_str().into());
-        self.signal.map(name).or_else(|| self.exit_code.map(|code| code.to_string()))
+        exit(self.exit_code, self.signal)
     }
 
     /// Returns how long after its instant the tick was granted.
@@ -149,6 +152,12 @@ impl TickView {
     pub(crate) fn ended(&self) -> UtcMillis {
         self.finished.map_or(UtcMillis(i64::MAX), |Rfc3339(finished)| finished)
     }
+}
+
+/// Returns `3` or `SIGTERM`: how a command ended, by its exit code or its signal.
+pub(crate) fn exit(exit_code: Option<i32>, signal: Option<i32>) -> Option<String> {
+    let name = |signal| Signal::try_from(signal).map_or(format!("signal {signal}"), |it| it.as_str().into());
+    signal.map(name).or_else(|| exit_code.map(|code| code.to_string()))
 }
 
 /// Returns how many ticks an entry stands for. If the entry does not say, they are counted by the schedule, if that is

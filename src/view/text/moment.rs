@@ -1,4 +1,4 @@
-//! Times as people write them on a command line: `2026-11-23`, `2026-11-23 02:30`, `2026-11-23T02:30:00+01:00`.
+//! Times as people write them: `2026-11-23`, `2026-11-23 02:30`, `2026-11-23T02:30:00+01:00`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,9 +7,25 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::cli::exit::{Exit, Failure};
 use crate::job::{JobName, Schedule, Tick, parse_duration};
 use crate::time::UtcMillis;
+
+/// Why a text, or a time without an offset, is no instant: what is wrong, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}\n  help: {help}")]
+pub struct TimeError {
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+impl TimeError {
+    /// Returns the error with this message and this help.
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { message: message.into(), help: help.into() }
+    }
+}
 
 /// A time; one without an offset needs a time zone to be an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,42 +63,39 @@ impl Moment {
         }
     }
 
-    /// Returns the instant at which clocks in the job's zone show this time, for `--tick`.
-    pub(crate) fn in_zone_of(self, job: &JobName, schedule: Option<&Schedule>) -> Result<UtcMillis, Failure> {
-        self.in_zone("--tick ", job, schedule)
-    }
-
-    /// Returns the instant at which clocks in the job's zone show this time. Fails unless exactly one exists. `what` names the
-    /// time in the message.
+    /// Returns the instant at which clocks in the job's zone show this time. `what` names the time in the
+    /// message.
+    ///
+    /// # Errors
+    /// Unless exactly one such instant exists, and the zone is known.
     pub(crate) fn in_zone(
         self,
         what: &str,
         job: &JobName,
         schedule: Option<&Schedule>,
-    ) -> Result<UtcMillis, Failure> {
+    ) -> Result<UtcMillis, TimeError> {
         let civil = match self {
             Self::Instant(at) => return Ok(at),
             Self::Local(civil) => civil,
         };
-        let refused = |why: String| Failure::new(Exit::Usage, format!("{what}`{}` {why}", shown(civil)));
+        let refused =
+            |why: String, help: String| Err(TimeError::new(format!("{what}`{}` {why}", shown(civil)), help));
         let Some(schedule) = schedule else {
-            let why = format!(
-                "has no offset, and the time zone of `{job}` is not known\n  help: write it in UTC: `{civil}Z`"
-            );
-            return Err(refused(why));
+            let why = format!("has no offset, and the time zone of `{job}` is not known");
+            return refused(why, format!("write it in UTC: `{civil}Z`"));
         };
         let zone = schedule.zone_name();
         let with_offset = |at: &UtcMillis| format!("`{}`", schedule.local_text(Tick(*at)));
         match &schedule.instants_of(civil)[..] {
             [at] => Ok(*at),
-            [] => Err(refused(format!(
-                "does not exist in {zone}, where clocks are put forward then\n  help: write another time, or one with its offset"
-            ))),
+            [] => refused(
+                format!("does not exist in {zone}, where clocks are put forward then"),
+                "write another time, or one with its offset".to_owned(),
+            ),
             all => {
                 let all = all.iter().map(with_offset).collect::<Vec<_>>().join(" or ");
-                Err(refused(format!(
-                    "comes twice in {zone}, where clocks are put back then\n  help: write {all}"
-                )))
+                let why = format!("comes twice in {zone}, where clocks are put back then");
+                refused(why, format!("write {all}"))
             }
         }
     }
@@ -93,18 +106,18 @@ fn shown(civil: DateTime) -> String {
     civil.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Where `history` begins.
+/// Where a part of the history begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Since {
+pub enum TimeBound {
     /// This long before now.
     Ago(Duration),
     /// An instant.
     At(UtcMillis),
 }
 
-impl Since {
+impl TimeBound {
     /// Returns the instant, given the time of now.
-    pub(crate) fn before(self, now: UtcMillis) -> UtcMillis {
+    pub(crate) fn instant(self, now: UtcMillis) -> UtcMillis {
         match self {
             Self::Ago(back) => now.minus(back),
             Self::At(at) => at,
@@ -112,7 +125,7 @@ impl Since {
     }
 }
 
-impl FromStr for Since {
+impl FromStr for TimeBound {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -151,18 +164,19 @@ mod tests {
         }
         let job = JobName::parse("backup").expect("a name");
         let berlin = Schedule::parse("backup", &["30 2 * * *"], "Europe/Berlin").expect("good");
-        let in_berlin = |text: &str| text.parse::<Moment>().expect(text).in_zone_of(&job, Some(&berlin));
+        let in_berlin =
+            |text: &str| text.parse::<Moment>().expect(text).in_zone("--tick ", &job, Some(&berlin));
         assert_eq!(in_berlin("2026-11-23 02:30").ok(), Some(utc("2026-11-23T01:30:00Z")));
         assert_eq!(in_berlin("2026-11-23T02:30:00Z").ok(), Some(utc("2026-11-23T02:30:00Z")));
-        let gap = in_berlin("2026-03-29 02:30").expect_err("there is no such time").message;
+        let gap = in_berlin("2026-03-29 02:30").expect_err("there is no such time").to_string();
         assert!(gap.starts_with("--tick `2026-03-29 02:30:00` does not exist in Europe/Berlin"), "{gap}");
-        let twice = in_berlin("2026-10-25 02:30").expect_err("there are two").message;
+        let twice = in_berlin("2026-10-25 02:30").expect_err("there are two").to_string();
         assert!(
             twice.ends_with("help: write `2026-10-25T02:30:00.000+02:00` or `2026-10-25T02:30:00.000+01:00`"),
             "{twice}"
         );
-        let unknown = "2026-11-23 02:30".parse::<Moment>().expect("a time").in_zone_of(&job, None);
-        let unknown = unknown.expect_err("it has no zone").message;
+        let unknown = "2026-11-23 02:30".parse::<Moment>().expect("a time").in_zone("--tick ", &job, None);
+        let unknown = unknown.expect_err("it has no zone").to_string();
         assert!(unknown.contains("write it in UTC: `2026-11-23T02:30:00Z`"), "{unknown}");
     }
 
@@ -175,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn since_takes_durations_dates_and_times_and_names_what_is_wrong_with_others() {
+    fn a_bound_is_a_duration_a_date_or_a_time_and_what_is_wrong_with_others_is_named() {
         let now = UtcMillis(1_700_000_000_000);
-        let since = |text: &str| text.parse::<Since>().map(|since| since.before(now));
+        let since = |text: &str| text.parse::<TimeBound>().map(|since| since.instant(now));
         assert_eq!(since("2h"), Ok(UtcMillis(1_699_992_800_000)));
         assert_eq!(since("2023-11-14T22:13:20Z"), Ok(now));
         assert_eq!(since("2023-11-14"), Ok(utc("2023-11-14T00:00:00Z")));

@@ -1,0 +1,124 @@
+//! The instant that somebody asks about, as people name it, and its explanation from a snapshot of the job.
+
+use jiff::civil::{Date, Time};
+
+use crate::job::{JobName, Schedule, Tick};
+use crate::time::UtcMillis;
+use crate::view::history::TickView;
+use crate::view::job::JobState;
+use crate::view::snapshot::Snapshot;
+use crate::view::text::{Moment, TimeError};
+
+use super::TickFacts;
+
+/// The length of the date in `2026-11-20T12:00:00.000+01:00`.
+const DATE: usize = 10;
+
+/// The time to explain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// A date, with or without a time of day.
+    Moment(Moment),
+    /// The last time at which clocks showed it.
+    TimeOfDay(Time),
+}
+
+/// Why an instant is not explained.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unexplained {
+    /// The store's data of the job cannot be read.
+    #[error("{0}")]
+    Unread(String),
+    /// The time is no instant of the job.
+    #[error(transparent)]
+    NoInstant(#[from] TimeError),
+}
+
+impl When {
+    /// Reads a time such as `02:30`, `2026-11-23 02:30` or `2026-11-23T02:30:00+01:00`.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn read(text: &str) -> Result<Self, TimeError> {
+        if let Ok(moment) = text.parse() {
+            return Ok(Self::Moment(moment));
+        }
+        text.parse().map(Self::TimeOfDay).map_err(|_| {
+            let help = "write `02:30` for the last one, `2026-11-23 02:30`, or `2026-11-23T02:30:00+01:00`";
+            TimeError::new(format!("`{text}` is not a time"), help)
+        })
+    }
+
+    /// Explains what happened to this job of the snapshot at this time, in one or a few sentences.
+    ///
+    /// # Errors
+    /// If the job cannot be read, or the time is no instant.
+    pub(crate) fn explain(self, job: &JobState, snapshot: &Snapshot) -> Result<String, Unexplained> {
+        if let Some(why) = &job.unread {
+            return Err(Unexplained::Unread(why.clone()));
+        }
+        let spec = job.spec().map(|spec| &**spec);
+        let at = self.instant(&job.name, spec.map(|spec| &spec.schedule), snapshot.now)?;
+        let past: Vec<TickView> = job.past().collect();
+        let facts = TickFacts {
+            job: job.name.as_str(),
+            spec,
+            record: job.record.as_ref(),
+            past: &past,
+            concern: snapshot.concerns.first(),
+            now: snapshot.now,
+        };
+        Ok(facts.explain(at))
+    }
+
+    fn instant(
+        self,
+        job: &JobName,
+        schedule: Option<&Schedule>,
+        now: UtcMillis,
+    ) -> Result<UtcMillis, TimeError> {
+        let time = match self {
+            Self::Moment(moment) => return moment.in_zone("", job, schedule),
+            Self::TimeOfDay(time) => time,
+        };
+        let today = match schedule {
+            Some(schedule) => schedule.local_text(Tick(now)),
+            None => now.to_string(),
+        };
+        let today: Date = today[..DATE].parse().expect("times begin with their date");
+        let on = |date: Date| Moment::Local(date.to_datetime(time)).in_zone("", job, schedule);
+        match on(today)? {
+            at if at <= now => Ok(at),
+            _ => on(today.yesterday().unwrap_or(today)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::view::testing::NOON;
+
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_is_the_last_one_and_what_is_no_time_is_refused() {
+        assert!(matches!(When::read("02:30"), Ok(When::TimeOfDay(_))));
+        assert!(matches!(When::read("2026-11-23 02:30"), Ok(When::Moment(_))));
+        let refused = When::read("yesterday").expect_err("no time").to_string();
+        assert!(refused.starts_with("`yesterday` is not a time\n  help: write `02:30`"), "{refused}");
+        let job = JobName::parse("a").expect("a name");
+        let at = |text: &str, schedule: Option<&Schedule>| {
+            let instant = When::read(text).expect("a time").instant(&job, schedule, UtcMillis(NOON));
+            instant.map(|at| at.to_string()).map_err(|error| error.message)
+        };
+        assert!(at("02:30", None).is_err_and(|why| why.contains("the time zone of `a` is not known")));
+        let berlin = Schedule::parse("a", &["@hourly"], "Europe/Berlin").expect("good");
+        for (time, instant) in [
+            ("13:00", "2026-11-20T12:00:00.000Z"),
+            ("13:01", "2026-11-19T12:01:00.000Z"),
+            ("00:30", "2026-11-19T23:30:00.000Z"),
+        ] {
+            assert_eq!(at(time, Some(&berlin)).as_deref(), Ok(instant), "{time}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Why ticks ended as they did, in words.
+
+use crate::job::Reason;
+
+/// Returns the reason as the end of a sentence: `the store did not answer`.
+pub(crate) const fn reason_in_words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Overlap => "the previous run was still running",
+        Reason::Paused => "the job was paused",
+        Reason::Late => "it was not started within its `start_deadline`",
+        Reason::Edited => "the schedule was changed before it started",
+        Reason::StoreUnreachable => "the store did not answer",
+        Reason::StoreReset => "the store lost its data",
+        Reason::Capacity => "every replica that could run it was full",
+        Reason::NoReplica => "no live replica could run it",
+        Reason::SpawnFailed => "the command could not be started",
+        Reason::Operator => "an operator stopped it",
+        Reason::Replaced => "a newer tick replaced it",
+        Reason::Shutdown => "its replica was shut down",
+        Reason::LockLost => "its replica lost the lock",
+        Reason::NodeLost => "its replica died or hung",
+        Reason::Abandoned => "it was granted, but did not start",
+        Reason::LeftBehind => "one of its processes could not be killed",
+    }
+}
