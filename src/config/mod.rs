@@ -19,6 +19,9 @@ pub use report::places::Places;
 pub use report::problem::{Problem, Problems, Severity};
 pub use report::{MOST_DRAWN, draw, render};
 pub use sections::cluster::{Cluster, local_cluster};
+pub use sections::http::{
+    BaseUrl, HttpSettings, ListenAddress, TokenRight, TokenSettings, host_of, parse_listen,
+};
 #[cfg(test)]
 pub(crate) use sections::keys::default_of;
 pub(crate) use sections::keys::{Home, KEYS, Key};
