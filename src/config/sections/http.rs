@@ -101,10 +101,11 @@ pub fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let local = |port: &str| port.parse().ok().map(|port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
     let address = text.parse().ok().or_else(|| text.strip_prefix("localhost:").and_then(local));
     address.ok_or_else(|| {
-        let example = match (text.trim_start_matches(':').parse::<u16>(), text.parse::<IpAddr>()) {
-            (Ok(port), _) => format!("127.0.0.1:{port}"),
-            (_, Ok(IpAddr::V6(ip))) => format!("[{ip}]:7070"),
-            (_, Ok(ip)) => format!("{ip}:7070"),
+        let port = text.trim_start_matches(':').parse::<u16>();
+        let example = match (text.parse::<IpAddr>(), port) {
+            (Ok(IpAddr::V6(ip)), _) => format!("[{ip}]:7070"),
+            (Ok(ip), _) => format!("{ip}:7070"),
+            (_, Ok(port)) => format!("127.0.0.1:{port}"),
             _ => "127.0.0.1:7070".to_owned(),
         };
         format!("expected an IP address with a port, such as `{example}`")
