@@ -33,10 +33,10 @@ fn a_replica_whose_store_hangs_is_healthy_and_not_ready_until_it_answers_again()
         });
     };
     ready(200, "ok");
-    redis.signal(Signal::SIGSTOP);
+    redis.freeze();
     ready(503, "store");
     assert_eq!(get(address, "/healthz").status, 200);
-    redis.signal(Signal::SIGCONT);
+    redis.thaw();
     ready(200, "ok");
 }
 

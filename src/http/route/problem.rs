@@ -34,8 +34,11 @@ impl ProblemDetails {
     /// Returns the answer.
     pub(crate) fn into_response(self) -> Response<Body> {
         let Self { status, title, help, retry_after } = self;
-        let body = json!({ "title": title, "status": status.as_u16(), "help": help }).to_string();
-        let mut response = Response::new(Body::from(body + "\n"));
+        let mut body = json!({ "title": title, "status": status.as_u16() });
+        if let Some(help) = help {
+            body["help"] = help.into();
+        }
+        let mut response = Response::new(Body::from(format!("{body}\n")));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

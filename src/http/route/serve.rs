@@ -8,7 +8,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Method, Response, StatusCode, Version, header};
+use axum::http::{Method, Response, StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use axum::routing::{MethodFilter, on};
 use tokio::time::{sleep, timeout};
 
@@ -20,7 +21,7 @@ use crate::http::state::Shared;
 use super::problem::ProblemDetails;
 use super::table::{Call, Route, routes};
 
-/// The longest request line, in bytes; the whole head is bounded by the connection.
+/// The longest address in a request line, in bytes; the whole head is bounded by the connection.
 const LONGEST_URI: usize = 4 << 10;
 
 /// The longest body, in bytes.
@@ -29,7 +30,7 @@ const LONGEST_BODY: u64 = 16 << 10;
 /// How long a handler may take.
 const HANDLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The peer of a connection: its address.
+/// The address of the client at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionPeer(pub(crate) SocketAddr);
 
@@ -41,23 +42,50 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         let (path, route) = (route.path, Arc::new(route));
         let handler = move |State(shared): State<Arc<Shared>>, request: Request| {
             let route = Arc::clone(&route);
-            async move { protected(serve(&route, shared, request).await) }
+            async move { serve(&route, shared, request).await }
         };
         router = router.route(path, on(filter, handler));
     }
-    let refuse =
-        |status, title| move || async move { protected(ProblemDetails::new(status, title).into_response()) };
+    let refuse = |status, title| move || async move { ProblemDetails::new(status, title).into_response() };
     router
         .fallback(refuse(StatusCode::NOT_FOUND, "no such page"))
         .method_not_allowed_fallback(refuse(StatusCode::METHOD_NOT_ALLOWED, "this page takes another method"))
+        .layer(from_fn(check_and_protect))
         .with_state(shared)
+}
+
+/// Refuses malformed requests before any route, and sets the headers of every answer.
+async fn check_and_protect(request: Request, next: Next) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let mut response = match check_form(&parts) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(problem) => problem.into_response(),
+    };
+    protect(response.headers_mut());
+    response
+}
+
+/// Refuses requests that are too long, and those whose body has no length: a proxy in front of this server could see
+/// another end of them than this server does.
+fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
+    let refuse = |status, title| Err(ProblemDetails::new(status, title));
+    if parts.uri.to_string().len() > LONGEST_URI {
+        return refuse(StatusCode::URI_TOO_LONG, "address too long");
+    }
+    if parts.headers.contains_key(header::TRANSFER_ENCODING) {
+        return refuse(StatusCode::LENGTH_REQUIRED, "body without a length");
+    }
+    let length = parts.headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok()).unwrap_or(0);
+    let longest = if parts.method == Method::POST { LONGEST_BODY } else { 0 };
+    if length > longest {
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "body too long");
+    }
+    Ok(())
 }
 
 async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response<Body> {
     let (parts, _body) = request.into_parts();
-    if let Err(problem) = check_form(&parts) {
-        return problem.into_response();
-    }
     let options = shared.options.borrow().clone();
     let visitor = match admit(route, &parts, &options, shared.address) {
         Ok(visitor) => visitor,
@@ -81,31 +109,4 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
 fn too_many(wait: Duration) -> ProblemDetails {
     ProblemDetails::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens")
         .retry_after(wait.as_secs().max(1))
-}
-
-/// Refuses requests that are too long, and those whose body has no length: a proxy in front of this server could see
-/// another end of them than this server does.
-fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
-    let too_long = |status, title| Err(ProblemDetails::new(status, title));
-    if parts.version < Version::HTTP_11 && parts.headers.contains_key(header::TRANSFER_ENCODING) {
-        return too_long(StatusCode::BAD_REQUEST, "HTTP/1.0 with a transfer encoding");
-    }
-    if parts.uri.to_string().len() > LONGEST_URI {
-        return too_long(StatusCode::URI_TOO_LONG, "address too long");
-    }
-    if parts.headers.contains_key(header::TRANSFER_ENCODING) {
-        return too_long(StatusCode::LENGTH_REQUIRED, "body without a length");
-    }
-    let length = parts.headers.get(header::CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok()).unwrap_or(0);
-    let longest = if parts.method == Method::POST { LONGEST_BODY } else { 0 };
-    if length > longest {
-        return too_long(StatusCode::PAYLOAD_TOO_LARGE, "body too long");
-    }
-    Ok(())
-}
-
-fn protected(mut response: Response<Body>) -> Response<Body> {
-    protect(response.headers_mut());
-    response
 }
