@@ -11,6 +11,7 @@ mod exec;
 #[cfg(feature = "test-switches")]
 pub mod fuzz;
 pub mod hold;
+pub mod http;
 pub mod job;
 pub mod lease;
 pub mod operate;

@@ -271,9 +271,13 @@ jobs! {
     problems_in_defaults_are_reported_once: "[jobs.second]\nschedule = \"@daily\"\ncommand = [\"x\"]\n[defaults]\nlease = \"1s\"\nenv = { A = 1 }";
     defaults_for_what_each_job_must_say: "[defaults]\nschedule = \"@daily\"\nshell = \"x\"";
     an_unknown_default: "[defaults]\ntime_zone = \"UTC\"\nstore = \"local\"";
-    replica_keys_of_later_releases: "[replica]\nlisten = \"127.0.0.1:7070\"";
+    http_keys_elsewhere: "[replica]\nlisten = \"127.0.0.1:7070\"\n[http]\ntoken = \"x\"\nmay = \"act\"";
     labels_that_are_none: "[replica]\nlabels = [\"gpu\", \"zone=eu\", \"\", 3]\n[defaults]\nonly_on = [\"a b\"]";
-    replica_keys_with_bad_values: "[replica]\nlisten = \"7070\"\nlabels = \"gpu\"\nmax_running = 0\ndrain = \"soon\"";
+    replica_keys_with_bad_values: "[replica]\nlabels = \"gpu\"\nmax_running = 0\ndrain = \"soon\"";
+    http_keys_with_bad_values: "[http]\nlisten = \"7070\"\nhosts = [\"https://cron.internal/x\", \"a b\"]\nurl = \"cron.internal\"";
+    http_addresses_that_links_cannot_have: "[http]\nlisten = 7070\nhosts = \"cron\"\nurl = \"https://me:hunter2@cron.internal\"";
+    tokens_that_are_refused: "[http.tokens]\nmaria = \"hunter2\"\n\"a b\" = { token = \"${file:/run/t}\", may = \"read\" }\nann = { token = \"hunter2\", may = \"admin\" }\nbob = { token = \"${TOKEN}\" }\neve = { may = \"acts\", token = \"${file:run/t}\", rights = 1 }";
+    tokens_that_are_no_table: "[http]\ntokens = [\"hunter2\"]";
     log_limits_that_make_no_sense: "[logs]\nkeep = \"0s\"\nkeep_runs = 0\nmax_bytes = \"1.5GB\"\nmax_byte = 1";
     a_log_limit_of_no_bytes: "[logs]\nmax_bytes = \"0MB\"";
     a_log_limit_that_is_a_boolean: "[logs]\nmax_bytes = true";

@@ -139,7 +139,7 @@ fn start(contender: Contender, number: usize, workload: &Workload, place: &Place
 
 fn solocron(contender: Contender, number: usize, place: &Place<'_>) -> Command {
     let mut command = of_solocron(contender, number, place);
-    command.args(["run", "--node", &format!("n{number}")]);
+    command.args(["run", "--no-http", "--node", &format!("n{number}")]);
     command
 }
 

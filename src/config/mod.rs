@@ -19,17 +19,20 @@ pub use report::places::Places;
 pub use report::problem::{Problem, Problems, Severity};
 pub use report::{MOST_DRAWN, draw, render};
 pub use sections::cluster::{Cluster, local_cluster};
+pub use sections::http::{
+    BaseUrl, HttpSettings, ListenAddress, TokenRight, TokenSettings, host_of, parse_listen,
+};
 #[cfg(test)]
 pub(crate) use sections::keys::default_of;
 pub(crate) use sections::keys::{Home, KEYS, Key};
 pub use sections::logs::LogRetention;
 pub use sections::replica::ReplicaSettings;
 pub use sections::shared::MIN_LEASE;
-pub use source::regular_file::{read_regular, read_secret};
+pub use source::regular_file::{UnusableFile, read_private, read_regular, read_secret};
 pub use source::{LONGEST, Purpose, Source, SourceError, find, find_again};
 pub use store::redis_url::{CertificateFiles, RedisUrl};
 pub use store::store_of_flag;
 pub use store::url::{LOCAL_STORE_FILE, StoreUrl, StoreUrlError};
-pub use values::resolve::{EnvError, resolve_env};
+pub use values::resolve::{EnvError, resolve_env, token_problem};
 pub use values::substitute::ReadFile;
 pub use warnings::machine::Machine;

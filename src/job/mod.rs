@@ -12,7 +12,7 @@ mod tick;
 mod variables;
 
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use name::{ClusterName, JobName, Label, NameError, NodeName, RunId};
+pub use name::{ClusterName, JobName, Label, NameError, NodeName, RunId, TokenName};
 pub use nearest::nearest;
 pub use outcome::{Cause, Outcome, Reason, Verdict};
 pub use quoted::{quoted, quoted_within};

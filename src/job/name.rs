@@ -103,6 +103,10 @@ name! {
     /// A label of a replica, such as `gpu`; a job's `only_on` refers to it.
     Label, "label"
 }
+name! {
+    /// The name of a token for the HTTP face: its key in `[http.tokens]`. The log names who acted by it.
+    TokenName, "token"
+}
 
 /// The id of a run; its attempts share it. Time-ordered and unguessable (UUID v7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -33,6 +33,7 @@ use super::control::drain_deadline::{DrainDeadline, DrainStage};
 use super::control::notices::Notices;
 use super::errand;
 use super::errand::Done;
+use super::facts::ReplicaFacts;
 use super::recovery::lost_runs::LostRuns;
 use super::recovery::resync::Past;
 use super::replica::{Alive, Reload, Replica};
@@ -81,6 +82,7 @@ pub(super) struct Driver {
     pub(super) pruning: JoinSet<()>,
     pub(super) retention: LogRetention,
     pub(super) drain: Duration,
+    pub(super) facts: watch::Sender<ReplicaFacts>,
     alive: Option<Alive>,
     reloads: Option<mpsc::Receiver<Reload>>,
 }
@@ -145,6 +147,7 @@ impl Driver {
             pruning: JoinSet::new(),
             retention: replica.retention,
             drain: replica.drain,
+            facts: replica.facts,
             alive: replica.alive,
             reloads: replica.reloads,
         }
@@ -223,12 +226,16 @@ impl Driver {
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
                 Some(lock) = self.holders.join_next() => self.released(&lock.expect("holders neither panic nor are aborted")),
                 Some(orphan_ended) = self.past.orphan_ends.join_next() => self.orphan_ended(orphan_ended.expect("checks of orphans neither panic nor are aborted yet")),
-                Some(exchange) = exchanged.recv() => self.exchanged(exchange),
+                Some(exchange) = exchanged.recv() => {
+                    self.exchanged(exchange);
+                    self.report();
+                }
                 Some(hint) = hints.recv() => self.take_hint(&hint),
                 Some(reload) = next_reload(&mut self.reloads) => self.reload(reload),
                 () = next_watchdog(&mut watchdog) => self.alive.iter().for_each(|alive| (alive.tell)()),
                 () = stop.drain.cancelled(), if !self.draining => {
                     self.start_to_drain();
+                    self.report();
                     drain_deadline.drain(self.drain);
                 }
                 () = stop.at_once.cancelled(), if !at_once => {

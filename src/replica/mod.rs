@@ -5,6 +5,7 @@ mod cluster;
 mod control;
 mod driver;
 mod errand;
+mod facts;
 mod moves;
 mod recovery;
 #[expect(clippy::module_inception, reason = "the replica itself is what the module is about")]
@@ -15,6 +16,7 @@ mod tick;
 
 pub use cluster::roster::Roster;
 pub use control::manual::order_waits;
+pub use facts::ReplicaFacts;
 pub use replica::{Alive, Reload, Replica};
 pub use tick::action::{Action, Bid, Finding, Won};
 pub use tick::claiming::Contest;

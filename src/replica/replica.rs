@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::config::LogRetention;
 use crate::events::config_diff::Changes;
@@ -17,6 +17,7 @@ use crate::store::Store;
 use crate::time::Clock;
 
 use super::driver::Driver;
+use super::facts::ReplicaFacts;
 use super::tick::ticker::TickerError;
 
 /// Everything that a replica needs.
@@ -52,6 +53,8 @@ pub struct Replica {
     pub output: JobOutput,
     /// Where events are logged.
     pub events: Events,
+    /// Where the replica reports about itself.
+    pub facts: watch::Sender<ReplicaFacts>,
     /// Called at an interval while the replica makes progress.
     pub alive: Option<Alive>,
     /// Brings each jobs.toml that is loaded again.

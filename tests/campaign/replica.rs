@@ -69,6 +69,7 @@ impl Replica {
                 "json",
                 "--log-level",
                 "debug",
+                "--no-http",
                 "--drain",
                 "2s",
                 "--node",

@@ -66,6 +66,7 @@ impl Cluster {
                 "json",
                 "--log-level",
                 "debug",
+                "--no-http",
                 "--node",
                 &format!("n{number}"),
             ]);

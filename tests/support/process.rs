@@ -73,14 +73,15 @@ impl Scene {
         command
     }
 
-    /// Makes a command run in this folder.
+    /// Makes a command run in this folder; a replica without HTTP, as all would have the same port.
     pub(crate) fn equip<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SOLOCRON_") {
                 command.env_remove(name);
             }
         }
-        command.current_dir(self.folder.path()).env("SOLOCRON_STATE_DIR", self.path("state"))
+        let command = command.current_dir(self.folder.path()).env("SOLOCRON_STATE_DIR", self.path("state"));
+        command.env("SOLOCRON_NO_HTTP", "1")
     }
 
     /// `run` with JSON lines, and further arguments.

@@ -1,5 +1,6 @@
 //! The command line, as the contract lists it. A flag takes precedence over its variable, and the variable over the file.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::cli::read::logs::LogsArgs;
 use crate::cli::read::why::WhyArgs;
 use crate::cli::serve::control::drain::DrainArgs;
 use crate::cli::session::target::PlaceArgs;
-use crate::config::Overrides;
+use crate::config::{Overrides, parse_listen};
 use crate::job::{JobName, Label, NodeName, parse_duration};
 use crate::run::escapes;
 use crate::view::text::Moment;
@@ -233,6 +234,15 @@ pub struct RunArgs {
         hide_possible_values = true
     )]
     pub job_output: OutputArg,
+    /// The address of page, API and metrics [default: the file's `listen`, else 127.0.0.1:7070]
+    #[arg(long, value_name = "ADDR", value_parser = parse_listen, env = "SOLOCRON_LISTEN")]
+    pub listen: Option<SocketAddr>,
+    /// No page, no API and no metrics; beats `--listen`
+    #[arg(long, env = "SOLOCRON_NO_HTTP", value_parser = clap::builder::FalseyValueParser::new())]
+    pub no_http: bool,
+    /// How far its port is above the one of `listen`
+    #[arg(long, hide = true, value_name = "N", default_value_t = 0)]
+    pub port_offset: u16,
     /// Run N replica processes on this machine, their lines prefixed with their names
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100), env = "SOLOCRON_REPLICAS")]
     pub replicas: Option<u16>,
@@ -244,9 +254,17 @@ pub struct RunArgs {
 impl RunArgs {
     /// Returns the flags that take precedence over the file.
     pub(crate) fn overrides(&self) -> Overrides<'_> {
-        let Self { drain, max_running, .. } = *self;
-        let labels = self.labels.as_deref();
-        Overrides { drain, labels, max_running, escapes: Some(escapes), ..Overrides::default() }
+        let Self { drain, max_running, listen, no_http, port_offset, .. } = *self;
+        Overrides {
+            drain,
+            labels: self.labels.as_deref(),
+            max_running,
+            listen,
+            no_http,
+            port_offset,
+            escapes: Some(escapes),
+            ..Overrides::default()
+        }
     }
 }
 

@@ -181,7 +181,8 @@ fn terms<'a>(roff: &mut Roff, items: impl Iterator<Item = ManItem<'a>>) {
 /// The keys of jobs.toml, table by table.
 fn jobs_file(roff: &mut Roff) {
     roff.control("SH", ["JOBS FILE"]);
-    for home in [Home::Cluster, Home::Job, Home::Shared, Home::Replica, Home::Logs] {
+    let homes = [Home::Cluster, Home::Job, Home::Shared, Home::Replica, Home::Http, Home::Token, Home::Logs];
+    for home in homes {
         roff.control("SS", [home.title().replace('`', "").as_str()]);
         let keys = KEYS.iter().filter(|key| key.home == home && key.topic.is_some());
         let texts: Vec<(&str, String)> = keys.map(|key| (key.name, of_key(key))).collect();

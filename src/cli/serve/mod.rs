@@ -2,6 +2,7 @@
 
 pub(super) mod control;
 mod file_watch;
+mod http;
 mod load_report;
 mod multi;
 mod multi_output;

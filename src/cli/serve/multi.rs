@@ -60,11 +60,15 @@ async fn supervise(
         let name = NodeName::parse(&format!("{node}-{number}"))
             .map_err(|error| Failure::new(Exit::Usage, format!("{error}; use a shorter --node NAME")))?;
         let style = Style::of(format, &name, usize::from(number));
-        seats.insert(name, ReplicaProcess { style, pid: None, began: Instant::now(), pause: PAUSES.0 });
+        let port_offset = number - 1;
+        seats.insert(
+            name,
+            ReplicaProcess { style, port_offset, pid: None, began: Instant::now(), pause: PAUSES.0 },
+        );
     }
     let start =
         |name: &NodeName, seat: &mut ReplicaProcess, news: &mut JoinSet<ChildNews>| -> Result<(), Failure> {
-            let child = command(args, global, name)?
+            let child = command(args, global, name, seat.port_offset)?
                 .spawn()
                 .map_err(|error| failed("cannot start a replica", &error))?;
             seat.pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
@@ -135,6 +139,8 @@ enum ChildNews {
 /// One of the replicas.
 struct ReplicaProcess {
     style: Style,
+    /// How far its HTTP port is above that of the first.
+    port_offset: u16,
     pid: Option<Pid>,
     began: Instant,
     /// How long to wait before it is started again if it dies soon.
@@ -168,7 +174,12 @@ fn worse(worst: Exit, status: Option<ExitStatus>) -> Exit {
 
 /// Returns the command line of one replica. The store's address is passed in the environment, where its password is not
 /// visible.
-fn command(args: &RunArgs, global: &GlobalArgs, name: &NodeName) -> Result<Command, Failure> {
+fn command(
+    args: &RunArgs,
+    global: &GlobalArgs,
+    name: &NodeName,
+    port_offset: u16,
+) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|error| failed("cannot find its own program", &error))?;
     let mut command = Command::new(program);
     command.arg("run").arg("--supervised").args(["--node", name.as_str()]);
@@ -194,6 +205,13 @@ fn command(args: &RunArgs, global: &GlobalArgs, name: &NodeName) -> Result<Comma
     if let Some(limit) = args.max_running {
         command.args(["--max-running", &limit.to_string()]);
     }
+    if args.no_http {
+        command.arg("--no-http");
+    }
+    if let Some(listen) = args.listen {
+        command.args(["--listen", &listen.to_string()]);
+    }
+    command.args(["--port-offset", &port_offset.to_string()]);
     for label in args.labels.iter().flatten() {
         command.args(["--label", label.as_str()]);
     }

@@ -7,17 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, warn};
 
 use crate::cli::args::global::{GlobalArgs, RunArgs};
 use crate::cli::session::{Session, env};
 use crate::config;
-use crate::config::{Config, MOST_DRAWN, Overrides, Places, Problem, Severity, Source, StoreUrl};
+use crate::config::{
+    Config, ListenAddress, MOST_DRAWN, Overrides, Places, Problem, Severity, Source, StoreUrl,
+};
+use crate::http::HttpOptions;
 use crate::job::{ClusterName, JobName, NodeName};
 use crate::replica::Reload;
 use crate::run::Job;
 
+use super::http::resolve_http;
 use super::load_report::Loads;
 use super::resolve::resolve_jobs;
 
@@ -76,12 +80,16 @@ pub(crate) struct Reloader {
     seen: Result<String, String>,
     loads: Loads,
     replica: mpsc::Sender<Reload>,
+    /// The address of the HTTP server, as the file or a flag gave it.
+    listen: Option<ListenAddress>,
+    options: watch::Sender<HttpOptions>,
 }
 
 /// A file that can take effect.
 struct Loaded {
     config: Config,
     jobs: BTreeMap<JobName, Job>,
+    http: HttpOptions,
     warnings: Vec<Problem>,
     source: Source,
 }
@@ -99,6 +107,7 @@ impl Reloader {
         node: NodeName,
         global: &GlobalArgs,
         args: &RunArgs,
+        options: watch::Sender<HttpOptions>,
     ) -> (Self, mpsc::Receiver<Reload>) {
         let (replica, reloads) = mpsc::channel(1);
         let reloader = Self {
@@ -111,6 +120,8 @@ impl Reloader {
             seen: Ok(session.source.text.clone()),
             loads: Loads::default(),
             replica,
+            listen: session.config.http.listen,
+            options,
         };
         (reloader, reloads)
     }
@@ -160,12 +171,13 @@ impl Reloader {
 
     /// Gives the file to the replica, if the replica can take it.
     async fn hand_over(&mut self, loaded: Loaded, request: &ReloadRequest) -> ReloadAnswer {
-        let Loaded { config, jobs, warnings, source } = loaded;
+        let Loaded { config, jobs, http, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
             error!(node = %self.node, file = %source.path.display(), "{other}");
             return self.answer(ReloadEnd::Refused, other);
         }
         self.log(&warnings, &source);
+        let listen = config.http.listen;
         let (hash, retention) = (config.fingerprint.clone(), config.logs);
         let (done, is_done) = oneshot::channel();
         let reload = Reload {
@@ -185,6 +197,10 @@ impl Reloader {
         };
         match tokio::time::timeout(TAKEN_WITHIN, taken).await {
             Ok(Ok(changes)) => {
+                self.options.send_replace(http);
+                if listen != self.listen {
+                    warn!(node = %self.node, "`listen` changed: restart the replica for it");
+                }
                 let what = self.loads.told(hash, &changes, matches!(request, ReloadRequest::Asked(_)));
                 self.answer(ReloadEnd::Loaded, format!("{} loaded {what}", source.path.display()))
             }
@@ -256,9 +272,12 @@ fn load(source: Source, store: Option<&str>, args: &RunArgs) -> Result<Loaded, B
         Ok(loaded) => loaded,
         Err(problems) => return Err(Bad { problems: problems.as_slice().to_vec(), source }),
     };
-    match resolve_jobs(&config, &source) {
-        Ok(jobs) => Ok(Loaded { config, jobs, warnings, source }),
-        Err(problems) => Err(Bad { problems: [warnings, problems].concat(), source }),
+    match (resolve_jobs(&config, &source), resolve_http(&config.http, &source)) {
+        (Ok(jobs), Ok(http)) => Ok(Loaded { config, jobs, http, warnings, source }),
+        (jobs, http) => {
+            let problems = jobs.err().into_iter().chain(http.err()).flatten();
+            Err(Bad { problems: warnings.into_iter().chain(problems).collect(), source })
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::warn;
 
@@ -19,8 +19,10 @@ use crate::cli::serve::multi;
 use crate::cli::session;
 use crate::cli::session::Session;
 use crate::config;
+use crate::config::Problem;
 use crate::events::Events;
 use crate::hold::{LeaseFile, Stop};
+use crate::http::{HttpHandle, Progress};
 use crate::job::{JobName, NodeName};
 use crate::replica::{Alive, Replica};
 use crate::run::{Guards, Job, JobOutput, RunLogs, raise_file_limit};
@@ -28,6 +30,7 @@ use crate::time::{Clock, SystemClock};
 
 use super::control::socket::Control;
 use super::file_watch::FileWatch;
+use super::http::{HttpSocket, resolve_http};
 use super::reloader::{ReloadRequest, Reloader};
 use super::resolve::resolve_jobs;
 use super::signals::obey;
@@ -41,12 +44,18 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 /// The watchdog is notified three times per interval, so that one late notification does not count as a failure.
 const PINGS_PER_WATCHDOG: u32 = 3;
 
+/// How often the progress of the replica's loop is noted.
+const MOVES_EVERY: Duration = Duration::from_secs(1);
+
 /// Runs a replica, or several.
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let session = Session::to_run(global, args.overrides())?;
     let node = node_name(args.node.as_ref())?;
-    let jobs = resolve_jobs(&session.config, &session.source)
-        .map_err(|problems| Failure::drawn(config::render(&problems, &session.source, session::colour())))?;
+    let drawn = |problems: Vec<Problem>| {
+        Failure::drawn(config::render(&problems, &session.source, session::colour()))
+    };
+    let jobs = resolve_jobs(&session.config, &session.source).map_err(drawn)?;
+    let options = resolve_http(&session.config.http, &session.source).map_err(drawn)?;
     if let Some(count) = args.replicas {
         return multi::run(args, global, &node, count);
     }
@@ -56,6 +65,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Failure::failed(format!("cannot be tied to the process that started it: {errno}"))
         })?;
     }
+    let socket = HttpSocket::bind(&session.config.http)?;
     logging::start(logging::format_or_default(args.log_format), args.log_level);
     for warning in &session.warnings {
         warn!(file = %session.source.path.display(), help = warning.help, "{}", warning.message);
@@ -71,7 +81,10 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         let (reload_requests, received) = Reloader::channel();
         let mut tasks = JoinSet::new();
         listen(stop.clone(), reload_requests.clone(), &mut tasks)?;
-        let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args);
+        let options = watch::Sender::new(options);
+        let (facts, progress) = (watch::Sender::default(), Arc::new(Progress::from(SystemClock.boot())));
+        let served = socket.serve(&node, options.subscribe(), facts.subscribe(), Arc::clone(&progress));
+        let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args, options);
         tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, reload_requests.clone()).run());
         tasks.spawn(reloader.run(received));
         match Control::open(&session.state_dir, &node) {
@@ -82,11 +95,13 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
         let replica = build(args, &session, guards, (node, jobs))?;
+        let replica = Replica { facts, alive: Some(alive(progress)), ..replica };
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
         replica.lease_file.take_over().await.map_err(|taken| Failure::failed(taken.to_string()))?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
         let result = replica.run(stop).await;
+        served.into_iter().for_each(HttpHandle::stop);
         tasks.shutdown().await;
         result.map(|()| Exit::Done).map_err(|error| Failure::failed(error.to_string()))
     });
@@ -149,12 +164,25 @@ fn build(
             OutputArg::Stdout => JobOutput::Stdout,
             OutputArg::Both => JobOutput::Both,
         },
-        alive: sd_notify::watchdog_enabled().map(|interval| Alive {
-            every: interval / PINGS_PER_WATCHDOG,
-            tell: Box::new(|| tell_systemd(&[sd_notify::NotifyState::Watchdog])),
-        }),
+        facts: watch::Sender::default(),
+        alive: None,
         reloads: None,
     })
+}
+
+/// Returns what is called while the replica's loop moves: `/healthz` reads it, and systemd's watchdog is notified, if there
+/// is one.
+fn alive(progress: Arc<Progress>) -> Alive {
+    let watchdog = sd_notify::watchdog_enabled().map(|interval| interval / PINGS_PER_WATCHDOG);
+    Alive {
+        every: watchdog.map_or(MOVES_EVERY, |every| every.min(MOVES_EVERY)),
+        tell: Box::new(move || {
+            progress.mark(SystemClock.boot());
+            if watchdog.is_some() {
+                tell_systemd(&[sd_notify::NotifyState::Watchdog]);
+            }
+        }),
+    }
 }
 
 /// Handles signals: the first SIGTERM or SIGINT starts to drain, a second one stops all runs at once; SIGHUP reloads.

@@ -7,6 +7,7 @@ pub(super) mod outline;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,10 +19,11 @@ use crate::job::{ClusterName, JobName, JobSpec, Label};
 use super::report::findings::Findings;
 use super::report::problem::{Problem, Problems};
 use super::sections::cluster::Cluster;
+use super::sections::http::HttpSettings;
 use super::sections::logs::LogRetention;
 use super::sections::replica::ReplicaSettings;
 use super::sections::section::Section;
-use super::sections::{cluster, keys, logs, replica};
+use super::sections::{cluster, http, keys, logs, replica};
 use super::source::Source;
 use super::source::regular_file::read_secret;
 use super::store::url::StoreUrl;
@@ -47,6 +49,8 @@ pub struct Config {
     pub jobs: BTreeMap<JobName, Arc<JobSpec>>,
     /// How this replica behaves.
     pub replica: ReplicaSettings,
+    /// How page, API and metrics are served.
+    pub http: HttpSettings,
     /// How much of the run logs is kept.
     pub logs: LogRetention,
     /// Variables to which the store or a job's `env` refers by `${NAME}`, except those that every process has. Most are
@@ -67,6 +71,12 @@ pub struct Overrides<'a> {
     pub labels: Option<&'a [Label]>,
     /// `--max-running`.
     pub max_running: Option<u32>,
+    /// `--listen`.
+    pub listen: Option<SocketAddr>,
+    /// `--no-http`.
+    pub no_http: bool,
+    /// How far the port is above the one that is given: replicas of one `run --replicas N` have ports in a row.
+    pub port_offset: u16,
     /// Whether a program may start processes that the replica cannot kill. If given, a job that runs such a program
     /// causes a warning.
     pub escapes: Option<fn(&str) -> bool>,
@@ -83,7 +93,7 @@ pub fn load(
     overrides: &Overrides<'_>,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Config, Vec<Problem>), Problems> {
-    let Parts { cluster, replica, logs, jobs, file_store, findings, .. } =
+    let Parts { cluster, replica, http, logs, jobs, file_store, findings, .. } =
         Parts::read(source, overrides, env);
     let mut warnings = Problems::unless_harmless(findings.in_order())?;
     if let Some(flaw) = &source.doubt {
@@ -100,6 +110,7 @@ pub fn load(
         expected_replicas: cluster.replicas,
         jobs,
         replica,
+        http,
         logs,
         referred,
         fingerprint: fingerprint(&source.text),
@@ -121,6 +132,7 @@ pub(super) struct Parts {
     /// The errors of `[cluster]` itself.
     pub(super) cluster_problems: Vec<Problem>,
     replica: ReplicaSettings,
+    http: HttpSettings,
     logs: LogRetention,
     pub(super) jobs: FileJobs,
     /// The file's own `store`, as it is written.
@@ -148,6 +160,8 @@ impl Parts {
         let is_sure = !is_touched && (cluster_problems.is_empty() || section.has("name"));
         let replica = Section::top(root, "replica", &mut findings);
         let replica = replica::read(&replica, overrides, &mut findings);
+        let http = Section::top(root, "http", &mut findings);
+        let http = http::read(&http, overrides, &mut findings);
         let logs = Section::top(root, "logs", &mut findings);
         let logs = logs::read(&logs, &mut findings);
         let jobs = jobs::read(&source.text, root, overrides, &mut findings);
@@ -155,6 +169,7 @@ impl Parts {
             cluster: cluster.filter(|_| is_sure),
             cluster_problems,
             replica,
+            http,
             logs,
             jobs,
             file_store: section.raw("store").and_then(|raw| raw.get_ref().as_str()).map(str::to_owned),

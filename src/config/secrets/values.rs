@@ -174,10 +174,10 @@ impl<'t> Scanner<'t> {
         let is_secret = |name: &str| SECRET_NAMES.iter().any(|part| name.to_ascii_lowercase().contains(part));
         match self.secrecy_here() {
             _ if self.keys.contains(&"env") || is_secret(name) => Secrecy::Hidden,
-            Secrecy::Shown if name == "store" => Secrecy::Store,
+            Secrecy::Shown if is_address(name) => Secrecy::Store,
             Secrecy::Shown if !self.is_comment && !name.is_empty() => match meant(name) {
                 Some("env") => Secrecy::Hidden,
-                Some("store") => Secrecy::Store,
+                Some(name) if is_address(name) => Secrecy::Store,
                 Some(_) => Secrecy::Shown,
                 // The key is unknown. A table has keys of its own, which are checked in turn; text without quotes may
                 // be prose.
@@ -237,6 +237,11 @@ impl<'t> Scanner<'t> {
         }
         self.line_end
     }
+}
+
+/// Whether the value of this key is an address, which may hold a password. A store may be written under `url` by mistake.
+fn is_address(key: &str) -> bool {
+    key == "store" || key == "url"
 }
 
 /// Returns the known key that was probably meant by this one; `None` if none is like it.

@@ -12,6 +12,10 @@ pub(crate) enum Home {
     Shared,
     /// `[replica]`.
     Replica,
+    /// `[http]`.
+    Http,
+    /// One of the tokens in `[http.tokens]`.
+    Token,
     /// `[logs]`.
     Logs,
 }
@@ -24,6 +28,8 @@ impl Home {
             Self::Job => "`[jobs.NAME]`",
             Self::Shared => "`[defaults]` or `[jobs.NAME]`",
             Self::Replica => REPLICA.1,
+            Self::Http => HTTP.1,
+            Self::Token => TOKEN.1,
             Self::Logs => LOGS.1,
         }
     }
@@ -89,6 +95,8 @@ type Place = (Home, &'static str);
 
 const CLUSTER: Place = (Home::Cluster, "`[cluster]`");
 const REPLICA: Place = (Home::Replica, "`[replica]`");
+const HTTP: Place = (Home::Http, "`[http]`");
+const TOKEN: Place = (Home::Token, "`[http.tokens]`");
 const LOGS: Place = (Home::Logs, "`[logs]`");
 const OWN: Place = (Home::Job, "What runs, and when");
 const WHAT_RUNS: Place = (Home::Shared, "What runs, and when");
@@ -134,8 +142,30 @@ pub(crate) const KEYS: &[Key] = &[
         Absent::Means("any number"),
         "how many runs this replica has at once; other replicas take what comes meanwhile",
     ),
-    Key { topic: None, ..key(REPLICA, "listen", NONE, "the address of the HTTP pages") },
     key(REPLICA, "labels", NONE, "`[\"gpu\"]`: what jobs with `only_on` ask for"),
+    key(
+        HTTP,
+        "listen",
+        Absent::Is("\"127.0.0.1:7070\""),
+        "address of page, API and metrics. `run --replicas N` takes this port and the N − 1 after it",
+    )
+    .or(&["address", "bind", "port"]),
+    key(
+        HTTP,
+        "hosts",
+        Absent::Means("none"),
+        "names by which browsers reach it, besides `localhost`, this machine's name and that of `url`. IP addresses always pass",
+    )
+    .or(&["host"]),
+    key(HTTP, "url", NONE, "base of links, where a proxy or a balancer has an address of its own"),
+    key(HTTP, "tokens", NONE, "who may read, and who may act, see below"),
+    key(
+        TOKEN,
+        "token",
+        Absent::Refused("required"),
+        "`\"${file:/run/secrets/maria}\"`: the file with the token, which no other user may read. With two lines, both are valid",
+    ),
+    key(TOKEN, "may", Absent::Refused("required"), "`read`, or `act`: read, trigger, pause, resume, kill and unlock"),
     key(LOGS, "keep", Absent::Is("\"14d\""), "age at which a run's log is deleted").or(&["retention"]),
     key(LOGS, "keep_runs", Absent::Is("200"), "logs kept per job"),
     key(LOGS, "max_bytes", Absent::Is("\"1GiB\""), "size of all run logs"),
@@ -256,8 +286,14 @@ pub(crate) const KEYS: &[Key] = &[
 ];
 
 /// The top-level tables, each with its synonyms.
-const TABLES: &[(&str, &[&str])] =
-    &[("cluster", &[]), ("defaults", &["default"]), ("jobs", &["job"]), ("replica", &[]), ("logs", &[])];
+const TABLES: &[(&str, &[&str])] = &[
+    ("cluster", &[]),
+    ("defaults", &["default"]),
+    ("jobs", &["job"]),
+    ("replica", &[]),
+    ("http", &[]),
+    ("logs", &[]),
+];
 
 /// Returns the names of the top-level tables.
 pub(crate) fn tables() -> Vec<&'static str> {
@@ -314,7 +350,7 @@ mod tests {
     fn the_docs_have_the_table_of_every_topic() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
         let docs = std::fs::read_to_string(path).expect("the docs");
-        for (_, topic) in [CLUSTER, WHAT_RUNS, HOW_LONG, LATE, REPLICA, LOGS] {
+        for (_, topic) in [CLUSTER, WHAT_RUNS, HOW_LONG, LATE, REPLICA, HTTP, TOKEN, LOGS] {
             let table = table(topic);
             assert!(docs.contains(&table), "docs/configuration.md needs this table for {topic}:\n{table}");
         }

@@ -1,6 +1,7 @@
-//! Reads the tables of jobs.toml: `[cluster]`, `[replica]`, `[logs]`, `[defaults]` and `[jobs.NAME]`.
+//! Reads the tables of jobs.toml: `[cluster]`, `[replica]`, `[http]`, `[logs]`, `[defaults]` and `[jobs.NAME]`.
 
 pub(super) mod cluster;
+pub(super) mod http;
 pub(super) mod job;
 pub(super) mod keys;
 pub(super) mod logs;

@@ -1,12 +1,11 @@
-//! `[replica]`: the settings of a replica, unless its flags override them. Keys of later releases are refused, not
-//! ignored.
+//! `[replica]`: the settings of a replica, unless its flags override them.
 
 use std::time::Duration;
 
 use crate::config::file::Overrides;
 use crate::config::report::findings::Findings;
 use crate::config::values;
-use crate::config::values::{Checked, Raw, ValueError, policy};
+use crate::config::values::policy;
 use crate::job::Label;
 
 use super::keys;
@@ -31,10 +30,6 @@ pub(crate) fn read(
     findings: &mut Findings,
 ) -> ReplicaSettings {
     section.refuse_unknown(&keys::names(&[Home::Replica]), findings);
-    section.read("listen", findings, |raw| {
-        listen(raw)?;
-        policy::not_yet("there are no HTTP pages yet").alone::<()>()
-    });
     let labels = section.read("labels", findings, policy::labels).map(|labels| labels.value);
     let max_running = section.read("max_running", findings, |raw| values::small_number(raw, 1..=u32::MAX));
     let drain = section.read_or_default("drain", findings, values::duration);
@@ -42,21 +37,5 @@ pub(crate) fn read(
         drain: overrides.drain.unwrap_or(drain),
         labels: overrides.labels.map(<[Label]>::to_vec).or(labels).unwrap_or_default(),
         max_running: overrides.max_running.or(max_running.map(|limit| limit.value)),
-    }
-}
-
-fn listen(raw: &Raw<'_>) -> Checked<()> {
-    let text = values::text(raw)?;
-    let port = text
-        .rsplit_once(':')
-        .filter(|(host, _)| !host.is_empty())
-        .and_then(|(_, port)| port.parse::<u16>().ok());
-    match port {
-        Some(_) => Ok(()),
-        None => ValueError::new(
-            format!("is `{text}`, expected an address with a port"),
-            "write `\"127.0.0.1:7070\"`",
-        )
-        .alone(),
     }
 }

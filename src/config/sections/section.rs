@@ -146,6 +146,10 @@ impl<'d> Section<'d> {
         if let (Some(_), "name") = (job, key) {
             return "take it out: a job's name is that of its table, `[jobs.NAME]`".to_owned();
         }
+        let is_known_here = |ours: &&str| known.contains(ours);
+        if let Some(ours) = keys::synonym(key).filter(is_known_here) {
+            return format!("did you mean `{ours}`?");
+        }
         if let Some(known) = keys::find(key) {
             return format!("`{key}` belongs under {}", known.home.title());
         }

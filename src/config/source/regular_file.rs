@@ -3,11 +3,12 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use nix::libc;
-use nix::unistd::geteuid;
+use nix::libc::{S_IRGRP, S_IROTH};
+use nix::unistd::{Gid, getegid, geteuid, getgroups};
 
 use crate::config::source::trust;
 
@@ -38,12 +39,61 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<(Metadata, Vec<u8>)> {
     Ok((found, bytes))
 }
 
+/// Why a file with a secret is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusableFile {
+    /// What is wrong with it, in words that follow its path.
+    pub what: String,
+    /// The way out.
+    pub help: String,
+}
+
+impl UnusableFile {
+    /// Returns the problem with the path in front of it.
+    #[must_use]
+    pub fn of_file(self, path: &Path) -> Self {
+        Self { what: format!("its file {} {}", path.display(), self.what), ..self }
+    }
+}
+
 /// Returns the text of a file that `${file:…}` refers to. As root, it refuses a file to which another user may have led
 /// it: that user would then see in a job what only root may read.
 ///
 /// # Errors
 /// If it cannot be read, is refused, or is not UTF-8.
 pub fn read_secret(path: &Path) -> io::Result<String> {
+    read_text(path).map(|(_, text)| text)
+}
+
+/// Returns the text of a file that gives rights to whoever knows it. It is refused if other users may read or write it;
+/// a group that this process is in may read it.
+///
+/// # Errors
+/// If it cannot be read, or is refused.
+pub fn read_private(path: &Path) -> Result<String, UnusableFile> {
+    let (found, text) = read_text(path).map_err(|error| UnusableFile {
+        what: format!("cannot be read: {error}"),
+        help: "create the file, or make it readable for the user that runs solocron".to_owned(),
+    })?;
+    let mode = found.mode() & 0o7777;
+    let what = match trust::flaw_of(&found) {
+        Some(flaw) => flaw.to_string(),
+        None if mode & S_IROTH != 0 => format!("may be read by all users (mode {mode:04o})"),
+        None if mode & S_IRGRP != 0 && !is_own_group(Gid::from_raw(found.gid())) => {
+            format!("may be read by a group that solocron is not in (mode {mode:04o})")
+        }
+        None => return Ok(text),
+    };
+    let help = format!("`chmod 0400 {}`; for a secret of Kubernetes, `defaultMode: 0400`", path.display());
+    Err(UnusableFile { what, help })
+}
+
+/// Whether this process is in the group.
+fn is_own_group(group: Gid) -> bool {
+    group == getegid() || getgroups().is_ok_and(|groups| groups.contains(&group))
+}
+
+fn read_text(path: &Path) -> io::Result<(Metadata, String)> {
     let (found, bytes) = read_regular(path, LONGEST_SECRET)?;
     if geteuid().is_root() {
         trust::check_path_components(path, &found).map_err(|bad| {
@@ -52,7 +102,8 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
             ))
         })?;
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
+    let text = String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))?;
+    Ok((found, text))
 }
 
 #[cfg(test)]
@@ -74,6 +125,31 @@ mod tests {
             let error = read_secret(path).unwrap_err().to_string();
             assert_eq!(error, "it is not a regular file");
         }
+    }
+
+    #[test]
+    fn a_file_that_gives_rights_is_refused_if_others_may_read_or_write_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        write(&file, "a").unwrap();
+        for (mode, problem) in [
+            (0o400, None),
+            (0o600, None),
+            (0o440, None),
+            (0o444, Some("may be read by all users (mode 0444)")),
+            (0o602, Some("may be written by other users (mode 0602)")),
+        ] {
+            set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_private(&file).err().map(|error| error.what).as_deref(), problem, "{mode:o}");
+        }
+        if geteuid().is_root() {
+            set_permissions(&file, Permissions::from_mode(0o440)).unwrap();
+            chown(&file, None, Some(4_242)).unwrap();
+            let error = read_private(&file).unwrap_err();
+            assert!(error.what.contains("a group that solocron is not in"), "{error:?}");
+        }
+        let error = read_private(&folder.path().join("absent")).unwrap_err();
+        assert!(error.what.starts_with("cannot be read"), "{error:?}");
     }
 
     #[test]

@@ -1,14 +1,8 @@
-//! Reads the values of a job's policies. Keys that only a later release supports are distinguished from unknown keys;
-//! neither is ignored.
+//! Reads the values of a job's policies.
 
 use crate::config::values;
 use crate::config::values::{Checked, Raw, ValueError};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
-
-/// Returns the error for a documented key that this release does not support.
-pub(crate) fn not_yet(meanwhile: &str) -> ValueError {
-    ValueError::new("is not supported yet", format!("take out the line: {meanwhile}"))
-}
 
 pub(crate) fn overlap(raw: &Raw<'_>) -> Checked<Overlap> {
     let words = [("skip", Overlap::Skip), ("wait", Overlap::Wait), ("replace", Overlap::Replace)];

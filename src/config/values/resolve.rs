@@ -10,7 +10,8 @@ use toml::de::DeTable;
 use crate::config::report::findings::Findings;
 use crate::config::report::problem::Problem;
 use crate::config::source::Source;
-use crate::job::{JobName, JobSpec};
+use crate::config::source::regular_file::UnusableFile;
+use crate::job::{JobName, JobSpec, TokenName};
 
 use super::document;
 use super::placed::Placed;
@@ -58,6 +59,15 @@ impl EnvError {
         }
         findings.in_order()
     }
+}
+
+/// Returns a problem with the file of a token, at the token's place in jobs.toml.
+pub fn token_problem(name: &TokenName, error: &UnusableFile, source: &Source) -> Problem {
+    let (table, _) = document::parse(&source.text);
+    let token =
+        tables(table.get_ref(), &["http", "tokens", name.as_str()]).and_then(|token| token.get("token"));
+    let message = format!("token `{name}`: {}", error.what);
+    Problem::error(message).at(token.map(|raw| raw.span())).help(error.help.clone())
 }
 
 /// Returns the table at this path.

@@ -69,6 +69,16 @@ impl Template {
         self.pieces.iter().any(|piece| !matches!(piece, TextPart::Text(_)))
     }
 
+    /// Returns the file, if the string is a reference to one, and nothing else.
+    pub(crate) fn only_file(&self) -> Option<&Path> {
+        let is_empty = |piece: &&TextPart| matches!(piece, TextPart::Text(text) if text.is_empty());
+        let mut parts = self.pieces.iter().filter(|piece| !is_empty(piece));
+        match (parts.next(), parts.next()) {
+            (Some(TextPart::File(path, _)), None) => Some(path),
+            _ => None,
+        }
+    }
+
     /// Returns the variables that it refers to.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {

@@ -35,7 +35,7 @@ impl ClockSkew {
     }
 
     /// Returns how far the wall clock is ahead of the store's, in milliseconds, while they differ.
-    pub(super) fn ahead_ms(&self) -> Option<i64> {
+    pub(crate) fn ahead_ms(&self) -> Option<i64> {
         self.said.map(|(_, ahead_ms)| ahead_ms)
     }
 }

@@ -124,6 +124,7 @@ impl Driver {
         self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.health.outage().is_some());
         let change = self.health.take_in(&exchange, &mut self.context.store_clock());
+        self.hear_for_report(&exchange);
         let stages = self.context.traffic.start_latency.times();
         self.update_beat(|beat| beat.stages = stages);
         self.context.guards.release();

@@ -88,6 +88,13 @@ pub(crate) fn lower_priority() {
     std::thread::yield_now();
 }
 
+/// Gives this thread, and those that it starts, a CPU priority: from 0, the usual one, to 19, the lowest.
+pub fn set_thread_nice(nice: i32) {
+    // SAFETY: the call takes numbers only; on Linux it changes the calling thread alone. Where it is refused, nothing
+    // changes.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+}
+
 /// Gives this process, and none of its children, a priority before all others, or takes that back. Without root the
 /// kernel refuses it, and the process shares the CPU with those that it has to kill.
 pub(crate) fn set_realtime(first: bool) {

@@ -1,0 +1,16 @@
+//! HTTP: health, metrics, page and API. It has a thread of its own, with a lower priority than the replica's, and answers
+//! from what the replica reports about itself: no request waits for the replica, and the replica waits for none.
+//!
+//! A request passes through [`server`] (sockets and their limits), [`route`] (which paths there are) and [`access`] (who
+//! may do it) before its handler sees it.
+
+mod access;
+mod health;
+mod route;
+mod server;
+mod state;
+
+pub use access::token::{NamedToken, SameToken, TokenBook, TokenText};
+pub use health::Progress;
+pub use server::thread::{HttpHandle, HttpThread};
+pub use state::{HttpOptions, Shared};

@@ -1,0 +1,85 @@
+//! A client for HTTP/1.1 that sends what a test writes, byte for byte, and reads one answer. Nothing here waits for ever.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// No answer takes longer.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The value of a header, if there is one.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let is_it = |(own, _): &&(String, String)| own.eq_ignore_ascii_case(name);
+        self.headers.iter().find(is_it).map(|(_, value)| value.as_str())
+    }
+
+    /// The names of its headers, in lower case.
+    pub(crate) fn header_names(&self) -> Vec<&str> {
+        self.headers.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
+        let headers = lines.filter_map(|line| line.split_once(": "));
+        let headers: Vec<_> = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        let is_chunked =
+            headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
+        let body = if is_chunked { joined(body) } else { body.to_owned() };
+        Self { status: status.unwrap_or_else(|| panic!("no status: {head}")), headers, body }
+    }
+}
+
+/// The text of a chunked body.
+fn joined(mut rest: &str) -> String {
+    let mut body = String::new();
+    while let Some((size, after)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap_or_else(|_| panic!("no chunk: {rest:?}"));
+        if size == 0 {
+            return body;
+        }
+        body.push_str(&after[..size]);
+        rest = &after[size + 2..];
+    }
+    panic!("the body has no end")
+}
+
+/// A connection with a limit on every wait.
+pub(crate) fn connect(to: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect_timeout(&to, WITHIN).unwrap_or_else(|error| panic!("{to}: {error}"));
+    stream.set_read_timeout(Some(WITHIN)).expect("a socket");
+    stream.set_write_timeout(Some(WITHIN)).expect("a socket");
+    stream
+}
+
+/// The answer to these bytes, up to the end of the connection.
+pub(crate) fn send(to: SocketAddr, bytes: &[u8]) -> Answer {
+    let mut stream = connect(to);
+    // The server may have answered, and closed, before it has read everything.
+    let _ = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    Answer::parse(&answer)
+}
+
+/// The answer to a request without a body.
+pub(crate) fn request(to: SocketAddr, line: &str, headers: &[(&str, &str)]) -> Answer {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    send(to, format!("{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n").as_bytes())
+}
+
+/// The answer to a GET of this path.
+pub(crate) fn get(to: SocketAddr, path: &str) -> Answer {
+    request(to, &format!("GET {path}"), &[])
+}
