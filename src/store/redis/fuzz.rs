@@ -1,8 +1,7 @@
 //! Entry points for fuzzers: parse what a server sends.
 
-use crate::store::redis::heartbeats;
-
-use super::{hints, reply};
+use super::messages::{heartbeats, hints};
+use super::reply;
 
 /// Parses an answer as it arrives, from a script or any other command.
 pub fn answer(bytes: &[u8]) {

@@ -23,11 +23,12 @@ use super::connection::batch;
 use super::connection::connect::{Connector, RESPONSE_TIMEOUT};
 use super::connection::gather::{BatchPolicy, Batcher};
 use super::connection::server::ServerAddress;
+use super::messages::subscription;
 use super::reply::Texts;
 use super::scripts::{Call, LeaseScript};
 use super::setup::foreign::Foreign;
 use super::setup::inspect::Login;
-use super::{RedisKeys, hints, scripts};
+use super::{RedisKeys, scripts};
 
 /// A heartbeat whose connection broke is sent again once, if it failed within this time and the connection is back within
 /// the same time: a single connection that breaks is no outage.
@@ -274,7 +275,7 @@ impl Store for RedisStore {
     }
 
     fn hints(&self) -> mpsc::Receiver<Hint> {
-        hints::listen(self.server.clone(), self.keys.hints(), self.label.clone())
+        subscription::listen(self.server.clone(), self.keys.hints(), self.label.clone())
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {
