@@ -4,6 +4,7 @@
 mod batch;
 mod cases;
 mod frozen;
+mod glance;
 mod local;
 mod local_blocked;
 mod local_time;
@@ -94,4 +95,13 @@ contract! {
 contract! {
     local_store_at_once, redis_store_at_once, batch:
     many_requests_at_once_are_each_decided_in_their_order,
+}
+
+contract! {
+    local_store_glances, redis_store_glances, glance:
+    standings_of_ten_thousand_jobs_come_in_their_order,
+    a_job_whose_record_cannot_be_read_has_no_standing,
+    a_glance_has_the_record_and_the_newest_entries_without_their_output,
+    a_glance_shows_at_most_60_entries_of_a_job,
+    a_job_that_cannot_be_read_hides_no_other_at_a_glance,
 }

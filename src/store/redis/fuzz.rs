@@ -1,13 +1,14 @@
 //! Entry points for fuzzers: parse what a server sends.
 
 use super::messages::{heartbeats, hints};
-use super::reply;
+use super::{overview, reply};
 
 /// Parses an answer as it arrives, from a script or any other command.
 pub fn answer(bytes: &[u8]) {
     if let Ok(value) = redis::parse_redis_value(bytes) {
         // Each is parsed or refused.
         let _ = reply::read(value.clone());
+        overview::try_reading(&value);
         heartbeats::try_reading(value);
     }
 }

@@ -6,6 +6,7 @@ mod connection;
 pub mod fuzz;
 mod keys;
 mod messages;
+mod overview;
 mod records;
 mod reply;
 mod scripts;

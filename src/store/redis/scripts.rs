@@ -45,6 +45,8 @@ script!(PULSE, "era.lua", "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
 script!(MARKS, "parts/marks.lua");
+script!(STANDINGS, "reads/standings.lua");
+script!(GLANCE, "reads/glance.lua");
 
 /// A script with its hash.
 pub(super) struct LeaseScript {
@@ -107,6 +109,16 @@ pub(super) fn enroll() -> &'static LeaseScript {
 /// The script that reads how far ticks are decided.
 pub(super) fn marks() -> &'static LeaseScript {
     &MARKS
+}
+
+/// The script that reads how jobs stand.
+pub(super) fn standings() -> &'static LeaseScript {
+    &STANDINGS
+}
+
+/// The script that reads records with their newest entries.
+pub(super) fn glance() -> &'static LeaseScript {
+    &GLANCE
 }
 
 /// Returns the calls that load the scripts that decide requests into a server: each script once, without a request.
