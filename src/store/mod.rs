@@ -15,8 +15,11 @@ mod trait_;
 pub use clock::{ClockNews, ClockReading, Known, StoreClock};
 pub use concern::{Concern, Grade};
 pub use error::{Diagnosis, FailureCause, StoreError};
-use exchange::STANDING_FIELDS;
-pub use exchange::{GLANCED_ENTRIES, JobGlance, JobStanding};
+pub use exchange::{
+    Feed, FeedId, FeedLine, GLANCED_ENTRIES, JobGlance, JobStanding, LONGEST_LINE, LONGEST_TTL, SLIP_BYTES,
+    SLIP_TEXTS, Slip, Wake,
+};
+use exchange::{STANDING_FIELDS, SlipLoad};
 pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
 pub use hint::{Hint, Marked};
 pub use local::LocalStore;

@@ -10,7 +10,10 @@ use tokio::time::timeout;
 use crate::job::{JobName, format_duration};
 use crate::lease::{HistoryEntry, Record, Reply, Request};
 
-use super::{Beat, Concern, GLANCED_ENTRIES, Hint, JobGlance, JobStanding, Marked, Pulse, StoreError};
+use super::{
+    Beat, Concern, Feed, FeedId, FeedLine, GLANCED_ENTRIES, Hint, JobGlance, JobStanding, Marked, Pulse,
+    Slip, StoreError, Wake,
+};
 
 /// Every store keeps this many entries per job, the newest. The Redis scripts repeat the number.
 pub const KEPT_ENTRIES: usize = 200;
@@ -53,8 +56,8 @@ pub(super) async fn within_limit<T>(
     timeout(READ_LIMIT, reading).await.map_err(late)?
 }
 
-/// A store: one cluster's records, history and heartbeats. Every call ends within a
-/// few seconds, a read of many jobs within ten; a [`StoreError`] says whether the request may have been applied.
+/// A store: one cluster's records, history and heartbeats, and what its replicas leave for each other. Every call ends within a
+/// few seconds, a read of many jobs or lines within ten; a [`StoreError`] says whether the request may have been applied.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Waits until the store accepts requests, at most a few seconds.
     fn ready(&self) -> Answered<'_, ()>;
@@ -148,6 +151,27 @@ pub trait Store: Send + Sync + fmt::Debug {
             Ok(glances)
         }))
     }
+
+    /// Appends a line to a feed, which keeps its newest [`Feed::kept`] lines, and sends a wake where the store has a channel.
+    /// Refuses a line of more than [`LONGEST_LINE`](super::LONGEST_LINE) bytes.
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()>;
+
+    /// Returns at most `count` of the newest lines of a feed, only those after the line `after` if it is given; oldest first.
+    /// Ids of lines that a store forgot mean nothing in its next era: `after` is given again only within one.
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>>;
+
+    /// Leaves a text in a slip, and sends a wake where the store has a channel. From then on the slip lasts for `ttl`, at most
+    /// for [`LONGEST_TTL`](super::LONGEST_TTL). Refuses a text that would make the slip larger than
+    /// [`SLIP_BYTES`](super::SLIP_BYTES) or [`SLIP_TEXTS`](super::SLIP_TEXTS).
+    fn leave<'a>(&'a self, slip: &'a Slip, text: &'a str, ttl: Duration) -> Answered<'a, ()>;
+
+    /// Removes what was left in a slip, and returns it, oldest first. If the answer is lost, so is what was left.
+    fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>>;
+
+    /// Receives the wakes of all slips and feeds, until the receiver is dropped. A store without a channel closes the receiver
+    /// at once. Wakes may be lost, or sent by others without a cause, at any rate: whoever receives them takes all that wait, and
+    /// then reads once.
+    fn wakes(&self) -> mpsc::Receiver<Wake>;
 
     /// Returns all findings about how the store is set up, in no order. Leaves the store as it was.
     fn inspect(&self) -> Answered<'_, Vec<Concern>>;

@@ -3,6 +3,7 @@
 
 mod batch;
 mod cases;
+mod feeds;
 mod frozen;
 mod glance;
 mod local;
@@ -11,10 +12,12 @@ mod local_time;
 mod operator;
 mod redis;
 mod redis_access;
+mod redis_exchange;
 mod redis_foreign;
 mod redis_hints;
 mod redis_outage;
 mod rollback;
+mod slips;
 #[path = "../support/mod.rs"]
 mod support;
 #[cfg(feature = "test-switches")]
@@ -95,6 +98,21 @@ contract! {
 contract! {
     local_store_at_once, redis_store_at_once, batch:
     many_requests_at_once_are_each_decided_in_their_order,
+}
+
+contract! {
+    local_store_feeds, redis_store_feeds, feeds:
+    lines_come_in_the_order_in_which_they_were_appended,
+    a_feed_keeps_its_newest_lines,
+    a_line_that_is_too_long_is_refused_and_changes_nothing,
+}
+
+contract! {
+    local_store_slips, redis_store_slips, slips:
+    what_is_left_is_collected_once_and_in_its_order,
+    a_slip_is_gone_after_its_ttl,
+    a_slip_takes_64_kib_and_no_more,
+    a_slip_takes_256_texts_and_no_more,
 }
 
 contract! {

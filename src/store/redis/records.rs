@@ -14,8 +14,8 @@ use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, quoted};
 use crate::lease::{HistoryEntry, Record, Reply, Request, SCHEMA};
 use crate::store::{
-    Answered, Beat, Concern, Diagnosis, FailureCause, Hint, JobEntries, JobGlance, JobStanding, Marked,
-    Pulse, Replied, Store, StoreError, within_limit,
+    Answered, Beat, Concern, Diagnosis, FailureCause, Feed, FeedId, FeedLine, Hint, JobEntries, JobGlance,
+    JobStanding, Marked, Pulse, Replied, Slip, Store, StoreError, Wake, within_limit,
 };
 use crate::time::UtcMillis;
 
@@ -81,7 +81,7 @@ impl RedisStore {
     }
 
     /// Calls a script that returns a list, or one value, and returns the list.
-    async fn run_script(
+    pub(super) async fn run_script(
         &self,
         script: &LeaseScript,
         keys: &[String],
@@ -163,6 +163,14 @@ pub(super) fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError 
         return error;
     }
     damaged(job, format!("job `{job}`: {}", replaced(key, &error)))
+}
+
+/// As [`of_key`], for a key of the cluster.
+pub(super) fn of_shared_key(key: &str, error: StoreError) -> StoreError {
+    if error.cause() != Some(&FailureCause::WrongType) {
+        return error;
+    }
+    StoreError::Refused(Diagnosis::of(FailureCause::WrongType, replaced(key, &error)))
 }
 
 fn replaced(key: &str, error: &StoreError) -> String {
@@ -302,6 +310,26 @@ impl Store for RedisStore {
 
     fn glance<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobGlance>> {
         Box::pin(within_limit(self.read_glances(jobs, newest)))
+    }
+
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()> {
+        Box::pin(self.append_line(feed, text))
+    }
+
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>> {
+        Box::pin(within_limit(self.newest_lines(feed, after, count)))
+    }
+
+    fn leave<'a>(&'a self, slip: &'a Slip, text: &'a str, ttl: Duration) -> Answered<'a, ()> {
+        Box::pin(self.leave_text(slip, text, ttl))
+    }
+
+    fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>> {
+        Box::pin(self.collect_texts(slip))
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        subscription::listen(self.server.clone(), self.keys.wakes(), self.label.clone())
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {
