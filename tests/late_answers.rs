@@ -18,7 +18,10 @@ use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, Verdict};
 use solocron::lease::{Act, Answer, HistoryEntry, Operate, Record, Reply, Request};
 use solocron::replica::{Reload, Replica};
 use solocron::run::{Guards, Job, JobOutput, RunLogs};
-use solocron::store::{Answered, Beat, Concern, Hint, JobEntries, LocalStore, Pulse, Replied, Store};
+use solocron::store::{
+    Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, LocalStore, Pulse, Replied, Slip,
+    Store, Wake,
+};
 use solocron::time::{BootInstant, UtcMillis};
 use solocron::time::{Clock, SystemClock, Waiting, Woke};
 use tempfile::TempDir;
@@ -172,6 +175,26 @@ impl Store for SleptThrough {
 
     fn hints(&self) -> mpsc::Receiver<Hint> {
         self.store.hints()
+    }
+
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()> {
+        self.store.append(feed, text)
+    }
+
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>> {
+        self.store.newest(feed, after, count)
+    }
+
+    fn leave<'a>(&'a self, slip: &'a Slip, text: &'a str, ttl: Duration) -> Answered<'a, ()> {
+        self.store.leave(slip, text, ttl)
+    }
+
+    fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>> {
+        self.store.collect(slip)
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        self.store.wakes()
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

@@ -91,6 +91,16 @@ impl StoreError {
         matches!(self, Self::Unknown(_))
     }
 
+    /// Whether only the data of one job cannot be read. Other jobs are not affected.
+    pub(crate) fn is_of_one_job(&self) -> bool {
+        matches!(self.cause(), Some(FailureCause::DamagedJob(_)))
+    }
+
+    /// Returns the absent value in place of an error about the data of one job.
+    pub(super) fn unless_of_one_job<T: Default>(self) -> Result<T, Self> {
+        if self.is_of_one_job() { Ok(T::default()) } else { Err(self) }
+    }
+
     /// Whether the embedded store stays unusable until an operator changes something on this machine, so that waiting does
     /// not help.
     pub fn needs_hands(&self) -> bool {

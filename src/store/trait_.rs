@@ -1,14 +1,19 @@
 //! The interface of every store.
 
 use std::fmt;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
-use crate::job::JobName;
+use crate::job::{JobName, format_duration};
 use crate::lease::{HistoryEntry, Record, Reply, Request};
 
-use super::{Beat, Concern, Hint, Marked, Pulse, StoreError};
+use super::{
+    Beat, Concern, Feed, FeedId, FeedLine, GLANCED_ENTRIES, Hint, JobGlance, JobStanding, Marked, Pulse,
+    Slip, StoreError, Wake,
+};
 
 /// Every store keeps this many entries per job, the newest. The Redis scripts repeat the number.
 pub const KEPT_ENTRIES: usize = 200;
@@ -19,6 +24,12 @@ pub(crate) const FORGET_NODES_MS: i64 = 3_600_000;
 /// A store returns a notice for this many milliseconds. Replicas receive it within a second; one that is starting has not
 /// seen it yet.
 pub(crate) const FORGET_NOTICES_MS: i64 = 60_000;
+
+/// How jobs stand is read of at most this many together: about a millisecond of the store's time.
+pub(super) const STANDINGS_TOGETHER: usize = 256;
+
+/// A read that takes several requests ends within this time, however many they are.
+const READ_LIMIT: Duration = Duration::from_secs(10);
 
 /// The entries of one job, oldest first.
 pub type JobEntries = (JobName, Vec<HistoryEntry>);
@@ -36,8 +47,17 @@ pub(super) fn fail_from(replies: &mut Vec<Replied>, asked: usize, all: usize, er
     replies.resize(all, Err(StoreError::NotSent(error.diagnosis().clone())));
 }
 
-/// A store: one cluster's records, history and heartbeats. Every call ends within a few seconds; a [`StoreError`] says
-/// whether the request may have been applied.
+/// Bounds the time of a read that takes several requests.
+pub(super) async fn within_limit<T>(
+    reading: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let late =
+        |_| StoreError::Unknown(format!("no whole answer within {}", format_duration(READ_LIMIT)).into());
+    timeout(READ_LIMIT, reading).await.map_err(late)?
+}
+
+/// A store: one cluster's records, history and heartbeats, and what its replicas leave for each other. Every call ends within a
+/// few seconds, a read of many jobs or lines within ten; a [`StoreError`] says whether the request may have been applied.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Waits until the store accepts requests, at most a few seconds.
     fn ready(&self) -> Answered<'_, ()>;
@@ -91,6 +111,67 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Returns at most the `newest` entries of each of these jobs, in their order.
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>>;
+
+    /// Returns how these jobs stand, in their order; `None` for a job without a record that this release can read. The jobs
+    /// are read 256 at a time.
+    fn standings<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<JobStanding>>> {
+        Box::pin(within_limit(async move {
+            let mut standings = Vec::with_capacity(jobs.len());
+            for jobs in jobs.chunks(STANDINGS_TOGETHER) {
+                match self.records(jobs).await {
+                    Err(error) if error.is_of_one_job() => {
+                        for job in jobs {
+                            let record = self.record_of(job).await.or_else(StoreError::unless_of_one_job)?;
+                            standings.push(record.as_ref().map(JobStanding::of));
+                        }
+                    }
+                    records => {
+                        standings.extend(records?.iter().map(|record| record.as_ref().map(JobStanding::of)))
+                    }
+                }
+            }
+            Ok(standings)
+        }))
+    }
+
+    /// Returns the records of these jobs, and of each at most the `newest` entries without their output, and no more than
+    /// [`GLANCED_ENTRIES`]; in their order. Cheaper than reading records and history. A job whose data cannot be read does not
+    /// hide the others.
+    fn glance<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobGlance>> {
+        Box::pin(within_limit(async move {
+            let mut glances = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                // The record first: a run that ends between the two reads is found in both, and never in neither.
+                let record = self.record_of(job).await;
+                let entries = self.history(std::slice::from_ref(job), newest.min(GLANCED_ENTRIES)).await;
+                let entries =
+                    entries.map(|found| found.into_iter().flat_map(|(_, entries)| entries).collect());
+                glances.push(JobGlance::of(record, entries)?);
+            }
+            Ok(glances)
+        }))
+    }
+
+    /// Appends a line to a feed, which keeps its newest [`Feed::kept`] lines, and sends a wake where the store has a channel.
+    /// Refuses a line of more than [`LONGEST_LINE`](super::LONGEST_LINE) bytes.
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()>;
+
+    /// Returns at most `count` of the newest lines of a feed, only those after the line `after` if it is given; oldest first.
+    /// Ids of lines that a store forgot mean nothing in its next era: `after` is given again only within one.
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>>;
+
+    /// Leaves a text in a slip, and sends a wake where the store has a channel. From then on the slip lasts for `ttl`, at most
+    /// for [`LONGEST_TTL`](super::LONGEST_TTL). Refuses a text that would make the slip larger than
+    /// [`SLIP_BYTES`](super::SLIP_BYTES) or [`SLIP_TEXTS`](super::SLIP_TEXTS).
+    fn leave<'a>(&'a self, slip: &'a Slip, text: &'a str, ttl: Duration) -> Answered<'a, ()>;
+
+    /// Removes what was left in a slip, and returns it, oldest first. If the answer is lost, so is what was left.
+    fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>>;
+
+    /// Receives the wakes of all slips and feeds, until the receiver is dropped. A store without a channel closes the receiver
+    /// at once. Wakes may be lost, or sent by others without a cause, at any rate: whoever receives them takes all that wait, and
+    /// then reads once.
+    fn wakes(&self) -> mpsc::Receiver<Wake>;
 
     /// Returns all findings about how the store is set up, in no order. Leaves the store as it was.
     fn inspect(&self) -> Answered<'_, Vec<Concern>>;

@@ -97,6 +97,12 @@ async fn run(replica: &Replica, tick: Tick) -> bool {
 }
 
 #[tokio::test]
+async fn a_store_without_a_channel_says_so_at_once() {
+    let replica = World::local().replica().await;
+    assert!(replica.store.wakes().recv().await.is_none() && replica.store.hints().recv().await.is_none());
+}
+
+#[tokio::test]
 async fn replicas_that_start_together_make_the_file_together() {
     for _ in 0..10 {
         let folder = TempDir::new().expect("a folder for temporary files");

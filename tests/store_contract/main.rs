@@ -3,17 +3,21 @@
 
 mod batch;
 mod cases;
+mod feeds;
 mod frozen;
+mod glance;
 mod local;
 mod local_blocked;
 mod local_time;
 mod operator;
 mod redis;
 mod redis_access;
+mod redis_exchange;
 mod redis_foreign;
 mod redis_hints;
 mod redis_outage;
 mod rollback;
+mod slips;
 #[path = "../support/mod.rs"]
 mod support;
 #[cfg(feature = "test-switches")]
@@ -95,4 +99,28 @@ contract! {
 contract! {
     local_store_at_once, redis_store_at_once, batch:
     many_requests_at_once_are_each_decided_in_their_order,
+}
+
+contract! {
+    local_store_feeds, redis_store_feeds, feeds:
+    lines_come_in_the_order_in_which_they_were_appended,
+    a_feed_keeps_its_newest_lines,
+    a_line_that_is_too_long_is_refused_and_changes_nothing,
+}
+
+contract! {
+    local_store_slips, redis_store_slips, slips:
+    what_is_left_is_collected_once_and_in_its_order,
+    a_slip_is_gone_after_its_ttl,
+    a_slip_takes_64_kib_and_no_more,
+    a_slip_takes_256_texts_and_no_more,
+}
+
+contract! {
+    local_store_glances, redis_store_glances, glance:
+    standings_of_ten_thousand_jobs_come_in_their_order,
+    a_job_whose_record_cannot_be_read_has_no_standing,
+    a_glance_has_the_record_and_the_newest_entries_without_their_output,
+    a_glance_shows_at_most_60_entries_of_a_job,
+    a_job_that_cannot_be_read_hides_no_other_at_a_glance,
 }

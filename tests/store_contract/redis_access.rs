@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use solocron::config::RedisUrl;
 use solocron::lease::{Claim, Request};
-use solocron::store::{RedisStore, Store, StoreError};
+use solocron::store::{Feed, RedisStore, Slip, Store, StoreError};
 use tempfile::TempDir;
 
 use crate::support::redis_server::RedisServer;
@@ -62,6 +62,17 @@ async fn use_everything(server: &RedisServer, replica: &Replica) {
     assert!(entries.iter().any(|entry| entry.run == Some(run)), "{entries:?}");
 }
 
+/// Every kind of call by which replicas and commands leave something for each other, and read of many jobs.
+async fn exchange_everything(replica: &Replica) {
+    let (store, slip) = (&replica.store, Slip::Ask(sample::node("a")));
+    store.append(Feed::Acts, "line").await.expect("appended");
+    assert_eq!(store.newest(Feed::Acts, None, 10).await.expect("a feed").len(), 1);
+    store.leave(&slip, "text", Duration::from_secs(15)).await.expect("left");
+    assert_eq!(store.collect(&slip).await, Ok(vec!["text".to_owned()]));
+    assert!(store.standings(&[job()]).await.expect("standings")[0].is_some());
+    assert!(store.glance(&[job()], 10).await.expect("a glance")[0].record.is_some());
+}
+
 #[tokio::test]
 async fn a_user_with_least_privilege_can_do_everything() {
     let server = RedisServer::start();
@@ -70,6 +81,7 @@ async fn a_user_with_least_privilege_can_do_everything() {
     let replica = connect(&url_of(&server, "solocron", PASSWORD)).await.expect("a good user");
 
     use_everything(&server, &replica).await;
+    exchange_everything(&replica).await;
     // A replica that vanished an hour ago is forgotten, which takes one more right.
     let nodes = solocron::store::RedisKeys::of(cluster()).nodes();
     server.cli(&["HSET", &nodes, "gone", "1 {}"]);

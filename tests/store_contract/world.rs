@@ -91,6 +91,35 @@ impl World {
         });
     }
 
+    /// Puts something else in place of the job's record.
+    pub(crate) fn spoil_record(&self, job: &JobName) {
+        match self {
+            Self::Local(folder) => {
+                let store = Connection::open(file(folder)).expect("a store");
+                let spoilt = store.execute("UPDATE records SET fields = 'x' WHERE job = ?1", [job.as_str()]);
+                assert_eq!(spoilt, Ok(1));
+            }
+            Self::Redis(server) => {
+                let state = RedisKeys::of(cluster()).state(job);
+                assert_eq!(server.cli(&["SET", &state, "spoilt"]), "OK");
+            }
+        }
+    }
+
+    /// Adds an entry to the job's history that no replica wrote.
+    pub(crate) fn forge_entry(&self, job: &JobName) {
+        match self {
+            Self::Local(folder) => {
+                let store = Connection::open(file(folder)).expect("a store");
+                let row = "INSERT INTO entries (cluster, job, fields) VALUES (?1, ?2, '{\"foo\":\"bar\"}')";
+                assert_eq!(store.execute(row, [cluster().as_str(), job.as_str()]), Ok(1));
+            }
+            Self::Redis(server) => {
+                server.cli(&["XADD", &RedisKeys::of(cluster()).runs(job), "*", "foo", "bar"]);
+            }
+        }
+    }
+
     fn edit(&self, edit: impl Fn(&mut Fields)) {
         match self {
             Self::Local(folder) => edit_file(&file(folder), edit),

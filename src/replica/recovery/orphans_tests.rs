@@ -1,6 +1,7 @@
 //! An orphan is checked while the process that started it is still alive, and ends it well.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use tokio::sync::mpsc;
@@ -13,7 +14,9 @@ use crate::hold::lease_file::entry::tests::lease;
 use crate::job::{ClusterName, JobName, Outcome, Verdict};
 use crate::lease::{Era, Lease, Phase, Record, Reply, Request};
 use crate::run::{Guards, Identity, JobOutput, RunLogs};
-use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store};
+use crate::store::{
+    Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, Pulse, Replied, Slip, Store, Wake,
+};
 use crate::time::{SystemClock, UtcMillis};
 
 use super::orphans::{end_orphan, orphans};
@@ -65,6 +68,26 @@ impl Store for OneRecord {
 
     fn history<'a>(&'a self, _: &'a [JobName], _: usize) -> Answered<'a, Vec<JobEntries>> {
         unreachable!("nobody reads here")
+    }
+
+    fn append<'a>(&'a self, _: Feed, _: &'a str) -> Answered<'a, ()> {
+        unreachable!("nothing is appended here")
+    }
+
+    fn newest(&self, _: Feed, _: Option<FeedId>, _: usize) -> Answered<'_, Vec<FeedLine>> {
+        unreachable!("nobody reads here")
+    }
+
+    fn leave<'a>(&'a self, _: &'a Slip, _: &'a str, _: Duration) -> Answered<'a, ()> {
+        unreachable!("nothing is left here")
+    }
+
+    fn collect<'a>(&'a self, _: &'a Slip) -> Answered<'a, Vec<String>> {
+        unreachable!("nothing is left here")
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        unreachable!("nobody listens here")
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

@@ -2,10 +2,12 @@
 
 mod access;
 mod blocker;
+mod feeds;
 mod file;
 mod heartbeats;
 mod inspect;
 mod records;
+mod slips;
 mod tables;
 mod worker;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -9,7 +10,8 @@ use tokio::sync::mpsc;
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{
-    Answered, Beat, Concern, Hint, JobEntries, Marker, Pulse, Replied, Store, StoreError, fail_from,
+    Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, LONGEST_TTL, Marker, Pulse, Replied,
+    Slip, Store, StoreError, Wake, fail_from,
 };
 use crate::time::{Clock, boot_clock_lead, boot_id};
 
@@ -187,6 +189,48 @@ impl Store for LocalStore {
 
     fn hints(&self) -> mpsc::Receiver<Hint> {
         // There are none: the replicas of one machine read its file instead.
+        mpsc::channel(1).1
+    }
+
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()> {
+        let line = text.to_owned();
+        Box::pin(async move {
+            feed.check(&line)?;
+            self.worker.write(move |tables, _| tables.append_line(feed, &line)).await
+        })
+    }
+
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>> {
+        let count = count.min(feed.kept());
+        Box::pin(self.worker.read(move |tables, _| tables.newest_lines(feed, after, count)))
+    }
+
+    fn leave<'a>(&'a self, slip: &'a Slip, text: &'a str, ttl: Duration) -> Answered<'a, ()> {
+        let ttl = ttl.clamp(Duration::from_millis(1), LONGEST_TTL);
+        Box::pin(async move {
+            slip.check(text)?;
+            let (name, left) = (slip.to_string(), text.to_owned());
+            let held =
+                self.worker.write(move |tables, server| tables.leave(&name, (&left, ttl), server.lease_now));
+            held.await?.map_or(Ok(()), |held| Err(slip.full(held, text)))
+        })
+    }
+
+    fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>> {
+        Box::pin(async move {
+            let name = slip.to_string();
+            let wanted = name.clone();
+            // Whoever waits looks every second: an empty slip costs no write.
+            let held = self.worker.read(move |tables, server| tables.held(&wanted, server.lease_now)).await?;
+            if held.texts == 0 {
+                return Ok(Vec::new());
+            }
+            self.worker.write(move |tables, server| tables.collect(&name, server.lease_now)).await
+        })
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        // There are none: whoever waits looks into the file.
         mpsc::channel(1).1
     }
 

@@ -17,6 +17,8 @@ pub(super) enum TableError {
     Field(JobName, FieldError),
     #[error("job `{0}`: stored text is not JSON: {1}")]
     Json(JobName, serde_json::Error),
+    #[error("{0}, which solocron did not write")]
+    Foreign(String),
 }
 
 impl From<TableError> for StoreError {
@@ -24,6 +26,7 @@ impl From<TableError> for StoreError {
         let sentence = format!("local store: {error}");
         Self::Refused(match error {
             TableError::Sql(_) => sentence.into(),
+            TableError::Foreign(_) => Diagnosis::of(FailureCause::WrongType, sentence),
             TableError::Field(job, _) | TableError::Json(job, _) => {
                 Diagnosis::of(FailureCause::DamagedJob(job), sentence)
             }
@@ -48,6 +51,13 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
              cluster TEXT NOT NULL, job TEXT NOT NULL, PRIMARY KEY (cluster, job)) WITHOUT ROWID;
          CREATE TABLE IF NOT EXISTS notices (
              id INTEGER PRIMARY KEY AUTOINCREMENT, cluster TEXT NOT NULL, job TEXT NOT NULL, at INTEGER NOT NULL);
+         CREATE TABLE IF NOT EXISTS feeds (
+             id INTEGER PRIMARY KEY AUTOINCREMENT, cluster TEXT NOT NULL, feed TEXT NOT NULL, line TEXT NOT NULL);
+         CREATE INDEX IF NOT EXISTS feeds_by_name ON feeds (cluster, feed, id);
+         CREATE TABLE IF NOT EXISTS slips (
+             id INTEGER PRIMARY KEY AUTOINCREMENT, cluster TEXT NOT NULL, slip TEXT NOT NULL, text TEXT NOT NULL,
+             until INTEGER NOT NULL);
+         CREATE INDEX IF NOT EXISTS slips_by_name ON slips (cluster, slip, id);
          CREATE TABLE IF NOT EXISTS markers (cluster TEXT NOT NULL PRIMARY KEY, marker TEXT NOT NULL) WITHOUT ROWID;",
     )
 }

@@ -1,6 +1,7 @@
 //! The names of all Redis keys: the one place where they are built.
 
 use crate::job::{ClusterName, JobName};
+use crate::store::{Feed, Slip};
 
 /// The keys of one cluster. The keys of one job share a hash slot.
 #[derive(Debug, Clone)]
@@ -55,6 +56,21 @@ impl RedisKeys {
         format!("solocron:{{{}}}:hints:{}", self.cluster, self.db)
     }
 
+    /// Returns the key of a feed: a capped stream.
+    pub fn feed(&self, feed: Feed) -> String {
+        format!("solocron:{{{}}}:{}", self.cluster, feed.as_str())
+    }
+
+    /// Returns the key of a slip: a hash that expires.
+    pub fn slip(&self, slip: &Slip) -> String {
+        format!("solocron:{{{}}}:{slip}", self.cluster)
+    }
+
+    /// Returns the name of the channel of wakes.
+    pub(super) fn wakes(&self) -> String {
+        format!("solocron:{{{}}}:wake:{}", self.cluster, self.db)
+    }
+
     /// Returns the cluster's name, as keys contain it.
     pub(super) fn cluster(&self) -> &str {
         self.cluster.as_str()
@@ -78,6 +94,8 @@ impl RedisKeys {
 
 #[cfg(test)]
 mod tests {
+    use crate::job::{NodeName, RunId};
+
     use super::*;
 
     #[test]
@@ -87,5 +105,13 @@ mod tests {
         assert_eq!(keys.lock(&job), "solocron:{billing/pay}:lock");
         assert_eq!(keys.state(&job), "solocron:{billing/pay}:state");
         assert_eq!(keys.runs(&job), "solocron:{billing/pay}:runs");
+        let (node, id) = (NodeName::parse("n1").expect("name"), RunId::new());
+        assert_eq!(keys.slip(&Slip::Ask(node)), "solocron:{billing}:ask:n1");
+        assert_eq!(keys.slip(&Slip::Tell(id)), format!("solocron:{{billing}}:tell:{id}"));
+        assert_eq!(
+            Feed::ALL.map(|feed| keys.feed(feed)),
+            ["solocron:{billing}:recent", "solocron:{billing}:acts"]
+        );
+        assert_eq!(keys.in_db(2).wakes(), "solocron:{billing}:wake:2");
     }
 }

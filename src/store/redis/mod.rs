@@ -4,9 +4,9 @@ mod args;
 mod connection;
 #[cfg(feature = "test-switches")]
 pub mod fuzz;
-mod heartbeats;
-mod hints;
 mod keys;
+mod messages;
+mod overview;
 mod records;
 mod reply;
 mod scripts;

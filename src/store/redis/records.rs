@@ -14,8 +14,8 @@ use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, quoted};
 use crate::lease::{HistoryEntry, Record, Reply, Request, SCHEMA};
 use crate::store::{
-    Answered, Beat, Concern, Diagnosis, FailureCause, Hint, JobEntries, Marked, Pulse, Replied, Store,
-    StoreError,
+    Answered, Beat, Concern, Diagnosis, FailureCause, Feed, FeedId, FeedLine, Hint, JobEntries, JobGlance,
+    JobStanding, Marked, Pulse, Replied, Slip, Store, StoreError, Wake, within_limit,
 };
 use crate::time::UtcMillis;
 
@@ -23,11 +23,12 @@ use super::connection::batch;
 use super::connection::connect::{Connector, RESPONSE_TIMEOUT};
 use super::connection::gather::{BatchPolicy, Batcher};
 use super::connection::server::ServerAddress;
+use super::messages::subscription;
 use super::reply::Texts;
 use super::scripts::{Call, LeaseScript};
 use super::setup::foreign::Foreign;
 use super::setup::inspect::Login;
-use super::{RedisKeys, hints, scripts};
+use super::{RedisKeys, scripts};
 
 /// A heartbeat whose connection broke is sent again once, if it failed within this time and the connection is back within
 /// the same time: a single connection that breaks is no outage.
@@ -79,7 +80,8 @@ impl RedisStore {
         })
     }
 
-    async fn run_script(
+    /// Calls a script that returns a list, or one value, and returns the list.
+    pub(super) async fn run_script(
         &self,
         script: &LeaseScript,
         keys: &[String],
@@ -115,14 +117,7 @@ impl RedisStore {
         let key = self.keys.state(job);
         let fields: BTreeMap<String, String> =
             self.read(redis::cmd("HGETALL").arg(&key)).await.map_err(|error| of_key(job, &key, error))?;
-        if fields.is_empty() {
-            return Ok(None);
-        }
-        let record = Record::from_fields(&fields);
-        record.map(Some).map_err(|error| {
-            let help = format!("update this release, or DEL `{key}` if something else wrote it");
-            damaged(job, format!("record of job `{job}`: {error}: {help}"))
-        })
+        record_in(job, &key, &fields)
     }
 
     async fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<HistoryEntry>, StoreError> {
@@ -131,27 +126,59 @@ impl RedisStore {
         command.arg(&key).arg("+").arg("-").arg("COUNT").arg(newest);
         let rows: Vec<(String, BTreeMap<String, String>)> =
             self.read(&command).await.map_err(|error| of_key(job, &key, error))?;
-        let entry = |(id, fields): &(String, BTreeMap<String, String>)| {
-            HistoryEntry::from_fields(fields).map_err(|error| {
-                let help = format!("update this release, or XDEL `{key}` {id} if something else wrote it");
-                damaged(job, format!("history of job `{job}`: {error}: {help}"))
-            })
-        };
-        rows.iter().rev().map(entry).collect()
+        rows.iter().rev().map(|(id, fields)| entry_in(job, (&key, id), fields)).collect()
     }
 }
 
-/// Adds the name of the key to an error about the key's type: the server's message does not name the key.
-fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
+/// Parses the fields of a record; `None` if there are none.
+pub(super) fn record_in(
+    job: &JobName,
+    key: &str,
+    fields: &BTreeMap<String, String>,
+) -> Result<Option<Record>, StoreError> {
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    Record::from_fields(fields).map(Some).map_err(|error| {
+        let help = format!("update this release, or DEL `{key}` if something else wrote it");
+        damaged(job, format!("record of job `{job}`: {error}: {help}"))
+    })
+}
+
+/// Parses the fields of an entry with this id, in the history under this key.
+pub(super) fn entry_in(
+    job: &JobName,
+    (key, id): (&str, &str),
+    fields: &BTreeMap<String, String>,
+) -> Result<HistoryEntry, StoreError> {
+    HistoryEntry::from_fields(fields).map_err(|error| {
+        let help = format!("update this release, or XDEL `{key}` {id} if something else wrote it");
+        damaged(job, format!("history of job `{job}`: {error}: {help}"))
+    })
+}
+
+/// Adds the name of a job's key to an error about the key's type: the server's message does not name the key.
+pub(super) fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
     if error.cause() != Some(&FailureCause::WrongType) {
         return error;
     }
-    let what = format!("`{key}` was replaced by something that solocron did not write ({error})");
-    damaged(job, format!("job `{job}`: {what}: DEL or RENAME it"))
+    damaged(job, format!("job `{job}`: {}", replaced(key, &error)))
+}
+
+/// As [`of_key`], for a key of the cluster.
+pub(super) fn of_shared_key(key: &str, error: StoreError) -> StoreError {
+    if error.cause() != Some(&FailureCause::WrongType) {
+        return error;
+    }
+    StoreError::Refused(Diagnosis::of(FailureCause::WrongType, replaced(key, &error)))
+}
+
+fn replaced(key: &str, error: &StoreError) -> String {
+    format!("`{key}` was replaced by something that solocron did not write ({error}): DEL or RENAME it")
 }
 
 /// Returns the error about a job whose data in the store cannot be read.
-fn damaged(job: &JobName, sentence: String) -> StoreError {
+pub(super) fn damaged(job: &JobName, sentence: String) -> StoreError {
     StoreError::Refused(Diagnosis::of(FailureCause::DamagedJob(job.clone()), sentence))
 }
 
@@ -274,7 +301,35 @@ impl Store for RedisStore {
     }
 
     fn hints(&self) -> mpsc::Receiver<Hint> {
-        hints::listen(self.server.clone(), self.keys.hints(), self.label.clone())
+        subscription::listen(self.server.clone(), self.keys.hints(), self.label.clone())
+    }
+
+    fn standings<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<JobStanding>>> {
+        Box::pin(within_limit(self.read_standings(jobs)))
+    }
+
+    fn glance<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobGlance>> {
+        Box::pin(within_limit(self.read_glances(jobs, newest)))
+    }
+
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()> {
+        Box::pin(self.append_line(feed, text))
+    }
+
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>> {
+        Box::pin(within_limit(self.newest_lines(feed, after, count)))
+    }
+
+    fn leave<'a>(&'a self, slip: &'a Slip, text: &'a str, ttl: Duration) -> Answered<'a, ()> {
+        Box::pin(self.leave_text(slip, text, ttl))
+    }
+
+    fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>> {
+        Box::pin(self.collect_texts(slip))
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        subscription::listen(self.server.clone(), self.keys.wakes(), self.label.clone())
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

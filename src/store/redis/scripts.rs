@@ -51,6 +51,12 @@ script!(PULSE, "era.lua", "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
 script!(MARKS, "parts/marks.lua");
+script!(STANDINGS, "reads/standings.lua");
+script!(GLANCE, "reads/glance.lua");
+script!(NEWEST, "reads/newest.lua");
+script!(APPEND, "messages/append.lua");
+script!(LEAVE, "messages/leave.lua");
+script!(COLLECT, "messages/collect.lua");
 
 /// A script with its hash.
 pub(super) struct LeaseScript {
@@ -113,6 +119,36 @@ pub(super) fn enroll() -> &'static LeaseScript {
 /// The script that reads how far ticks are decided.
 pub(super) fn marks() -> &'static LeaseScript {
     &MARKS
+}
+
+/// The script that reads how jobs stand.
+pub(super) fn standings() -> &'static LeaseScript {
+    &STANDINGS
+}
+
+/// The script that reads records with their newest entries.
+pub(super) fn glance() -> &'static LeaseScript {
+    &GLANCE
+}
+
+/// The script that reads the newest lines of a feed.
+pub(super) fn newest() -> &'static LeaseScript {
+    &NEWEST
+}
+
+/// The script that appends a line to a feed.
+pub(super) fn append() -> &'static LeaseScript {
+    &APPEND
+}
+
+/// The script that leaves a text in a slip.
+pub(super) fn leave() -> &'static LeaseScript {
+    &LEAVE
+}
+
+/// The script that empties a slip.
+pub(super) fn collect() -> &'static LeaseScript {
+    &COLLECT
 }
 
 /// Returns the calls that load the scripts that decide requests into a server: each script once, without a request.

@@ -1,5 +1,5 @@
 //! Hints in the simulation: what `claim.lua` publishes, how it gets lost or late, and what a replica does with it: the
-//! counterparts of `store/redis/hints.rs` and `replica/tick/hints.rs`.
+//! counterparts of `store/redis/messages/hints.rs` and `replica/tick/hints.rs`.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use crate::config::RedisUrl;
 use crate::job::quoted;
-use crate::store::redis::hints;
+use crate::store::redis::messages::subscription;
 use crate::store::redis::records::RedisStore;
 use crate::store::{Concern, FailureCause, StoreError};
 
@@ -122,7 +122,7 @@ impl RedisStore {
             let found = self.attempt(&trial).await?;
             tries.push((trial, found));
         }
-        let refusal = hints::refusal(&self.server, &self.keys.cluster_probe()).await;
+        let refusal = subscription::refusal(&self.server, &self.keys.cluster_probe()).await;
         tries.push(rights::listening(cluster, refusal.as_ref()));
         let may_delete = tries.iter().all(|(trial, found)| trial.right != "del" || *found == Try::Granted);
         if may_delete {

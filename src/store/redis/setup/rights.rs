@@ -101,6 +101,11 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         job("xrevrange", &["XREVRANGE", "KEY", "+", "-", "COUNT", "1"]),
         nodes("hset", &["HSET", "KEY", "f", "v", "g"]),
         nodes("hdel", &["HDEL", "KEY", "f"]),
+        nodes("hgetall", &["HGETALL", "KEY"]),
+        nodes("del", &["DEL", "KEY"]),
+        nodes("pexpire", &["PEXPIRE", "KEY", "1"]),
+        nodes("xadd", &["XADD", "KEY", "NOMKSTREAM", "*", "f", "v"]),
+        nodes("xrevrange", &["XREVRANGE", "KEY", "+", "-", "COUNT", "1"]),
         nodes("smismember", &["SMISMEMBER", "KEY", "m"]),
         nodes("smembers", &["SMEMBERS", "KEY"]),
         // No client subscribes to this channel.

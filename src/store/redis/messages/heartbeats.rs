@@ -6,18 +6,17 @@ use redis::Value;
 
 use crate::job::JobName;
 use crate::lease::Era;
+use crate::store::redis::connection::batch;
+use crate::store::redis::connection::connect::RESPONSE_TIMEOUT;
+use crate::store::redis::records::RedisStore;
+use crate::store::redis::reply::Texts;
+use crate::store::redis::scripts;
 use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marker, Notice, Peer, Pulse, StoreError, Told};
 use crate::time::UtcMillis;
 
-use super::connection::batch;
-use super::connection::connect::RESPONSE_TIMEOUT;
-use super::records::RedisStore;
-use super::reply::Texts;
-use super::scripts;
-
 impl RedisStore {
     /// Sends a heartbeat, if there is one, and returns what the server knows.
-    pub(super) async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
+    pub(crate) async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
         let node = beat.map_or("", |beat| beat.node.as_str());
         let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
         let told = beat.and_then(|beat| beat.told.as_ref());
@@ -58,7 +57,7 @@ fn peer(node: &str, text: &str) -> Option<Peer> {
 
 /// Entry point for fuzzers.
 #[cfg(feature = "test-switches")]
-pub(super) fn try_reading(value: Value) {
+pub(crate) fn try_reading(value: Value) {
     let Ok(texts) = Texts::of(value) else { return };
     let (pairs, mut foreign) = (pairs(texts), BTreeSet::new());
     let count = pairs.len();

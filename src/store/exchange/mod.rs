@@ -1,0 +1,16 @@
+//! What a store carries besides records, heartbeats and hints: feeds of what happened, slips with questions and answers, and
+//! wakes that announce both; and what it tells about many jobs at once. No decision depends on any of it.
+
+mod feed;
+mod glance;
+mod slip;
+mod standing;
+mod wake;
+
+pub use feed::{Feed, FeedId, FeedLine, LONGEST_LINE};
+pub use glance::{GLANCED_ENTRIES, JobGlance};
+pub(crate) use slip::SlipLoad;
+pub use slip::{LONGEST_TTL, SLIP_BYTES, SLIP_TEXTS, Slip};
+pub use standing::JobStanding;
+pub(crate) use standing::STANDING_FIELDS;
+pub use wake::Wake;

@@ -1,0 +1,16 @@
+-- Invariant: a slip has a ttl from its first text on. A text that does not fit changes nothing, and the answer is then what the
+-- slip holds.
+-- KEYS: 1 slip. ARGV: 1 text, 2 ttl in ms, 3 the most bytes, 4 the most texts, 5 the channel of wakes, 6 the wake.
+local held, bytes = redis.call('HGETALL', KEYS[1]), 0
+local texts = #held / 2
+for i = 2, #held, 2 do bytes = bytes + #held[i] end
+if texts >= tonumber(ARGV[4]) or bytes + #ARGV[1] > tonumber(ARGV[3]) then return { bytes, texts } end
+redis.call('HSET', KEYS[1], string.format('%.0f', texts + 1), ARGV[1])
+local timed = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+if type(timed) == 'table' and timed.err then
+  redis.call('DEL', KEYS[1])
+  return timed
+end
+-- Nothing depends on wakes: the user may lack the right to publish.
+redis.pcall('PUBLISH', ARGV[5], ARGV[6])
+return {}
