@@ -2,7 +2,7 @@
 //!
 //! The floors of the code, lowest first; a module names only modules on lower floors: [`time`], [`job`] and [`config`] (pure values),
 //! [`lease`] (the protocol, pure), [`store`], [`run`] (one attempt), [`events`], [`hold`] (one lock), `exec`, [`replica`],
-//! `view` (what operators see, as values), [`cli`].
+//! `view` (what operators see, as values), [`metrics`] (what programs see), [`cli`].
 
 pub mod cli;
 pub mod config;
@@ -13,6 +13,7 @@ pub mod fuzz;
 pub mod hold;
 pub mod job;
 pub mod lease;
+pub mod metrics;
 pub mod replica;
 pub mod run;
 pub mod store;

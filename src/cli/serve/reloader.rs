@@ -15,6 +15,7 @@ use crate::cli::session::{Session, env};
 use crate::config;
 use crate::config::{Config, MOST_DRAWN, Overrides, Places, Problem, Severity, Source, StoreUrl};
 use crate::job::{ClusterName, JobName, NodeName};
+use crate::metrics::Tally;
 use crate::replica::Reload;
 use crate::run::Job;
 
@@ -75,6 +76,8 @@ pub(crate) struct Reloader {
     /// The text of the file when it was last read, valid or not; or why it could not be read.
     seen: Result<String, String>,
     loads: Loads,
+    /// Where a refused file is noted.
+    tally: Arc<Tally>,
     replica: mpsc::Sender<Reload>,
 }
 
@@ -99,6 +102,7 @@ impl Reloader {
         node: NodeName,
         global: &GlobalArgs,
         args: &RunArgs,
+        tally: &Arc<Tally>,
     ) -> (Self, mpsc::Receiver<Reload>) {
         let (replica, reloads) = mpsc::channel(1);
         let reloader = Self {
@@ -110,6 +114,7 @@ impl Reloader {
             store: session.config.store.clone(),
             seen: Ok(session.source.text.clone()),
             loads: Loads::default(),
+            tally: Arc::clone(tally),
             replica,
         };
         (reloader, reloads)
@@ -163,6 +168,7 @@ impl Reloader {
         let Loaded { config, jobs, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
             error!(node = %self.node, file = %source.path.display(), "{other}");
+            self.tally.file_refused();
             return self.answer(ReloadEnd::Refused, other);
         }
         self.log(&warnings, &source);
@@ -219,6 +225,7 @@ impl Reloader {
 
     fn refuse(&self, bad: &Bad) -> ReloadAnswer {
         let Bad { problems, source } = bad;
+        self.tally.file_refused();
         self.log(problems, source);
         let said = format!("{} is invalid: the current jobs stay", source.path.display());
         let (file, problems_found) = (source.path.display(), problems.len());

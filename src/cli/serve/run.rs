@@ -22,6 +22,7 @@ use crate::config;
 use crate::events::Events;
 use crate::hold::{LeaseFile, Stop};
 use crate::job::{JobName, NodeName};
+use crate::metrics::Metrics;
 use crate::replica::{Alive, Replica};
 use crate::run::{Guards, Job, JobOutput, RunLogs, raise_file_limit};
 use crate::time::{Clock, SystemClock};
@@ -66,12 +67,13 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     }
     let guards = Guards::of_this_program().taking_in_orphans();
     guards.start().map_err(|error| Failure::failed(format!("no guards for its runs: {error}")))?;
+    let metrics = Metrics::new(jobs.keys().cloned(), Arc::new(SystemClock));
     let result = runtime.block_on(async {
         let stop = Stop::default();
         let (reload_requests, received) = Reloader::channel();
         let mut tasks = JoinSet::new();
         listen(stop.clone(), reload_requests.clone(), &mut tasks)?;
-        let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args);
+        let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args, metrics.tally());
         tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, reload_requests.clone()).run());
         tasks.spawn(reloader.run(received));
         match Control::open(&session.state_dir, &node) {
@@ -81,7 +83,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
-        let replica = build(args, &session, guards, (node, jobs))?;
+        let replica = build(args, &session, guards, (node, jobs), &metrics)?;
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
         replica.lease_file.take_over().await.map_err(|taken| Failure::failed(taken.to_string()))?;
@@ -125,12 +127,13 @@ fn build(
     session: &Session,
     guards: Guards,
     (node, jobs): (NodeName, BTreeMap<JobName, Job>),
+    metrics: &Metrics,
 ) -> Result<Replica, Failure> {
     let config = &session.config;
     let clock = Arc::new(SystemClock);
-    let store = session.open_store()?;
+    let store = metrics.measured(session.open_store()?);
     Ok(Replica {
-        events: Events::of(node.clone()),
+        events: Events::of(node.clone()).counted_by(metrics.counter()),
         lease_file: LeaseFile::new(&session.state_dir, &config.cluster, &node, store.label()),
         node,
         jobs,
