@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The stages between a tick's instant and the first instruction of its command. Time before the instant does not count.
+/// The stages between a tick's instant and the first instruction of its command. Time before the instant does
+/// not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartStages {
     /// Until the claim was sent.

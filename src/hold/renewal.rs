@@ -106,7 +106,7 @@ impl Hold {
         self.deadline.at()
     }
 
-    /// Returns how much of the lease is left, if the renewal under way has not reached the store.
+    /// Returns how much of the lease is left, counted from the last request that was answered.
     pub(crate) fn lease_left(&self, now: BootInstant) -> Duration {
         self.deadline.lease_end().since(now)
     }

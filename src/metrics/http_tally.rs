@@ -188,7 +188,9 @@ mod tests {
         }
         assert_eq!(counted(&tally, &catalogue::HTTP_ACTS).len(), 15);
         assert_eq!(counted(&tally, &catalogue::OUTPUT_QUESTIONS).len(), 3);
-        (tally.count_refused(), tally.count_wrong_token(), tally.count_feed_lost());
+        tally.count_refused();
+        tally.count_wrong_token();
+        tally.count_feed_lost();
         for family in [&catalogue::HTTP_REFUSED, &catalogue::HTTP_WRONG_TOKENS, &catalogue::FEED_LOST] {
             assert_eq!(counted(&tally, family), [(String::new(), 1.0)], "{}", family.name);
         }

@@ -1,5 +1,6 @@
-//! Metrics for programs that watch a cluster, such as Prometheus: what is counted where events are told and the store answers,
-//! what a replica knows at the moment of a scrape, and the text in two formats. No metric is read from the store.
+//! Metrics for programs that watch a cluster, such as Prometheus: what is counted where events are told and
+//! the store answers, what a replica knows at the moment of a scrape, and the text in two formats. No metric
+//! is read from the store.
 
 mod catalogue;
 mod exposition;

@@ -1,7 +1,7 @@
 //! The values of labels that have a closed list.
 
-/// How a tick counts for its job. `skipped` also stands for runs that an operator or a newer tick stopped: neither is a
-/// success or a failure.
+/// How a tick counts for its job. `skipped` also stands for runs that an operator or a newer tick stopped:
+/// neither is a success or a failure.
 pub(crate) const JOB_RESULTS: [&str; 4] = ["ok", "failed", "missed", "skipped"];
 
 /// Outcomes with their reasons, as events tell them. An empty reason: the outcome explains itself.
@@ -57,8 +57,8 @@ pub(super) const RUN_RESULTS: &[&[&str]] = &[&["ok"], &["failed"]];
 /// What a tick waits for: another run, an answer of the store, or a free slot of the replica.
 pub(super) const WAITS: &[&[&str]] = &[&["held"], &["undecided"], &["capacity"]];
 
-/// Answers to claims. `refused` also stands for claims that have to be sent anew, because the store is in another era or they
-/// came too late; `unknown` for those without an answer.
+/// Answers to claims. `refused` also stands for claims that have to be sent anew, because the store is in
+/// another era or they came too late; `unknown` for those without an answer.
 pub(super) const CLAIM_ANSWERS: &[&[&str]] =
     &[&["won"], &["decided"], &["consumed"], &["held"], &["early"], &["refused"], &["unknown"]];
 

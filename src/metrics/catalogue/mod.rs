@@ -1,5 +1,5 @@
-//! Every metric that a replica exports, one row each: name, type, labels with their values, and what it means. The order is that
-//! of exposition.
+//! Every metric that a replica exports, one row each: name, type, labels with their values, and what it
+//! means. The order is that of exposition.
 
 mod family;
 mod label_values;

@@ -5,7 +5,8 @@ use super::family::MetricKind::{Counter, Gauge, Histogram, Info};
 use super::family::{LabelSets, MetricFamily};
 use super::label_values as values;
 
-/// From a thousandth of a second, within which a replica starts what is due, to the longest that a tick may wait.
+/// From a thousandth of a second, within which a replica starts what is due, to the longest that a tick may
+/// wait.
 const LATENESS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0];
 
@@ -38,7 +39,7 @@ catalogue! {
     TAKING_TICKS = Gauge, "solocron_replica_taking_ticks", [], LabelSets::SINGLE,
         "1 if this replica takes ticks, 0 if it drains or its store does not answer";
     REPLICAS = Gauge, "solocron_replicas", ["state"], Closed(values::REPLICA_STATES),
-        "Live replicas that take ticks, that drain, and those of the former that run as many jobs as they may";
+        "Live replicas that take ticks, those that drain, and those of the former that are full";
     REPLICAS_EXPECTED = Gauge, "solocron_replicas_expected", [], Open,
         "How many replicas the jobs file expects; absent if it expects no number";
     FILES_SEEN = Gauge, "solocron_files_seen", [], LabelSets::SINGLE,
@@ -52,11 +53,11 @@ catalogue! {
     JOB_SERIES = Gauge, "solocron_job_series", ["mode"], Closed(values::SERIES_MODES),
         "1 for the mode of this scrape: series of all jobs, of those in trouble, or of none";
     TICKS = Counter, "solocron_ticks_total", ["outcome", "reason"], Closed(values::VERDICTS),
-        "Ticks that this replica decided, and runs whose end it recorded; ticks that were missed in a row count once";
+        "Ticks that this replica decided by a claim of their own, and runs whose end it recorded";
     TICK_LATENESS = Histogram(LATENESS), "solocron_tick_lateness_seconds", [], LabelSets::SINGLE,
-        "How long after its instant a scheduled tick began to start, if it did not wait for another run of its job";
+        "How late scheduled ticks began to start, without those that waited for another run of their job";
     START_STAGE = Histogram(LATENCY), "solocron_start_stage_seconds", ["stage"], Closed(values::START_STAGES),
-        "How long each stage of a start took, from the instant of the tick to the first process of its command";
+        "How long each stage of a start took, from the instant of the tick to the first process";
     RUN_DURATION_SECONDS = Histogram(RUN_DURATION), "solocron_run_duration_seconds", ["result"],
         Closed(values::RUN_RESULTS),
         "How long runs took that were not stopped for an operator or a newer tick";
@@ -69,7 +70,8 @@ catalogue! {
         "Attempts that failed and were followed by another one";
     CLAIMS = Counter, "solocron_claims_total", ["answer"], Closed(values::CLAIM_ANSWERS),
         "Claims of this replica, by the answer of the store";
-    CLAIMS_ABANDONED = Counter, "solocron_claims_abandoned_total", ["reason"], Closed(values::ABANDON_REASONS),
+    CLAIMS_ABANDONED = Counter, "solocron_claims_abandoned_total", ["reason"],
+        Closed(values::ABANDON_REASONS),
         "Locks that were given back, or may have been granted, and under which nothing was started";
     LOCKS_HELD = Gauge, "solocron_locks_held", [], LabelSets::SINGLE, "Locks that this replica holds";
     LOCKS_LOST = Counter, "solocron_locks_lost_total", [], LabelSets::SINGLE,
@@ -129,7 +131,8 @@ catalogue! {
         "Memory of this process that is in RAM";
     PROCESS_VIRTUAL = Gauge, "process_virtual_memory_bytes", [], LabelSets::SINGLE,
         "Address space of this process";
-    PROCESS_OPEN_FDS = Gauge, "process_open_fds", [], LabelSets::SINGLE, "Open file descriptors of this process";
+    PROCESS_OPEN_FDS = Gauge, "process_open_fds", [], LabelSets::SINGLE,
+        "Open file descriptors of this process";
     PROCESS_MAX_FDS = Gauge, "process_max_fds", [], LabelSets::SINGLE,
         "How many file descriptors this process may have open";
     PROCESS_START = Gauge, "process_start_time_seconds", [], LabelSets::SINGLE, "When this process started";
@@ -140,11 +143,11 @@ catalogue! {
     JOB_SUCCESS = Gauge, "solocron_job_success_timestamp_seconds", ["job_name"], Open,
         "When the newest successful run ended; 0 before the first";
     JOB_FAILURE = Gauge, "solocron_job_failure_timestamp_seconds", ["job_name"], Open,
-        "When a tick last failed, was missed, or became unknown, as far as this replica knows; 0 before the first";
+        "When a tick last failed, was missed or became unknown, as far as known here; 0 before the first";
     JOB_TICKS = Counter, "solocron_job_ticks_total", ["job_name", "result"], Open,
         "Ticks of the job that this replica decided, and runs whose end it recorded";
     JOB_RUN_SECONDS = Counter, "solocron_job_run_seconds_total", ["job_name"], Open,
-        "Time spent in runs of the job whose end this replica recorded";
+        "Time spent in runs of the job that this replica recorded";
     JOB_RUNNING = Gauge, "solocron_job_running", ["job_name"], Open,
         "1 while the job runs on this replica, else absent";
     JOB_RUN_START = Gauge, "solocron_job_run_start_timestamp_seconds", ["job_name"], Open,

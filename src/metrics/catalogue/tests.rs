@@ -104,7 +104,7 @@ fn every_verdict_without_a_run_that_a_claim_is_answered_with_is_listed() {
     let words = |set: &&[&str]| {
         set[0].parse::<Outcome>().is_ok() && (set[1].is_empty() || set[1].parse::<Reason>().is_ok())
     };
-    assert!(values::VERDICTS.iter().all(|set| words(&set)));
+    assert!(values::VERDICTS.iter().all(|set| words(set)));
 }
 
 #[test]
@@ -126,4 +126,50 @@ fn kinds_of_trouble_have_the_names_that_status_prints() {
         .collect();
     let listed: Vec<&str> = values::JOB_TROUBLES.iter().map(|set| set[0]).collect();
     assert_eq!(names, listed);
+}
+
+const RULES: &str = include_str!("../../../docs/alerts.yml");
+const RULES_TESTS: &str = include_str!("../../../docs/alerts_test.yml");
+const PAGE: &str = include_str!("../../../docs/alerts.md");
+const DASHBOARD: &str = include_str!("../../../docs/grafana.json");
+
+/// The names of metrics in a text.
+fn named(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+    words.filter(|word| word.starts_with("solocron_")).collect()
+}
+
+#[test]
+fn rules_page_and_dashboard_name_metrics_that_exist() {
+    let names: BTreeSet<&str> = CATALOGUE.iter().map(|family| family.name).collect();
+    for (what, text) in [("rules", RULES), ("tests", RULES_TESTS), ("page", PAGE), ("dashboard", DASHBOARD)] {
+        let named = named(text);
+        assert!(named.len() > 5, "{what}: {named:?}");
+        for name in named {
+            let of_histogram = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            assert!(names.contains(of_histogram.unwrap_or(name)), "the {what} names {name}");
+        }
+    }
+}
+
+#[test]
+fn the_page_has_a_section_for_each_rule_and_each_rule_has_a_test_in_which_it_fires() {
+    let alerts: Vec<&str> = RULES.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    let sections: Vec<&str> = PAGE.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    assert_eq!(sections, alerts);
+    for alert in alerts {
+        assert!(RULES_TESTS.contains(&format!("{{alertname=\"{alert}\"")), "{alert} fires in no test");
+    }
+}
+
+#[test]
+fn the_dashboard_has_twelve_panels_and_asks_for_cluster_and_job() {
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("a list");
+    assert_eq!(panels.len(), 12);
+    assert!(
+        panels.iter().all(|panel| panel["targets"].as_array().is_some_and(|targets| !targets.is_empty()))
+    );
+    let variables = dashboard["templating"]["list"].as_array().expect("a list");
+    assert_eq!(variables.iter().map(|variable| &variable["name"]).collect::<Vec<_>>(), ["job", "job_name"]);
 }

@@ -17,8 +17,8 @@ struct MediaRange<'a> {
 }
 
 impl ExpositionFormat {
-    /// Returns the format for a client with this `Accept` header: OpenMetrics if the client names it, and does not prefer the
-    /// text format. A client that names neither gets the text format.
+    /// Returns the format for a client with this `Accept` header: OpenMetrics if the client names it, and
+    /// does not prefer the text format. A client that names neither gets the text format.
     pub fn accepted(accept: &str) -> Self {
         let ranges: Vec<MediaRange<'_>> = accept.split(',').filter_map(MediaRange::parse).collect();
         let weight = |format: Self| {
@@ -112,13 +112,15 @@ mod tests {
             ("application/openmetrics-text;q=many", TEXT),
             // Prometheus 2.42 and 3.
             (
-                "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                "application/openmetrics-text;version=1.0.0,\
+                 application/openmetrics-text;version=0.0.1;q=0.75,\
                  text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
                 OPEN,
             ),
             (
                 "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
-                 application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,\
+                 application/openmetrics-text;version=0.0.1;q=0.4,\
+                 text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,\
                  text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
                 OPEN,
             ),

@@ -8,7 +8,8 @@ use crate::metrics::samples::{Sample, SampleValue};
 
 use super::format::ExpositionFormat;
 
-/// Text in one of the formats. The formats differ in the lines about a metric and in the last line; the samples are the same.
+/// Text in one of the formats. The formats differ in the lines about a metric and in the last line; the
+/// samples are the same.
 #[derive(Debug)]
 pub(crate) struct Exposition {
     format: ExpositionFormat,
@@ -137,8 +138,8 @@ fn push_escaped(text: &mut String, value: &str) {
     }
 }
 
-/// Writes a bound of a bucket, always with a point: OpenMetrics asks for it, and a bound that looks different in the other
-/// format would be another series.
+/// Writes a bound of a bucket, always with a point: OpenMetrics asks for it, and a bound that looks different
+/// in the other format would be another series.
 fn push_bound(text: &mut String, bound: f64) {
     if bound.is_finite() && bound.fract() == 0.0 {
         let _ = write!(text, "{bound:.1}");

@@ -151,7 +151,7 @@ fn the_formats_differ_in_the_lines_about_a_metric_and_at_the_end() {
         "# HELP solocron_info Name, release, hash of jobs.toml and kind of store of this replica\n\
          # TYPE solocron_info gauge\n\
          solocron_info{node=\"a\",version=\"1\",file=\"f\",store_kind=\"redis\"} 1\n\
-         # HELP solocron_job_run_seconds_total Time spent in runs of the job whose end this replica recorded\n\
+         # HELP solocron_job_run_seconds_total Time spent in runs of the job that this replica recorded\n\
          # TYPE solocron_job_run_seconds_total counter\n\
          solocron_job_run_seconds_total{job_name=\"node \\\"a\\\"\\\\\"} 3\n"
     );
@@ -160,7 +160,7 @@ fn the_formats_differ_in_the_lines_about_a_metric_and_at_the_end() {
         "# HELP solocron Name, release, hash of jobs.toml and kind of store of this replica\n\
          # TYPE solocron info\n\
          solocron_info{node=\"a\",version=\"1\",file=\"f\",store_kind=\"redis\"} 1\n\
-         # HELP solocron_job_run_seconds Time spent in runs of the job whose end this replica recorded\n\
+         # HELP solocron_job_run_seconds Time spent in runs of the job that this replica recorded\n\
          # TYPE solocron_job_run_seconds counter\n\
          # UNIT solocron_job_run_seconds seconds\n\
          solocron_job_run_seconds_total{job_name=\"node \\\"a\\\"\\\\\"} 3\n\

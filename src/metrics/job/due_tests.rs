@@ -111,7 +111,8 @@ fn a_pause_puts_the_next_success_off_to_its_end_and_an_early_resume_to_that() {
 
 #[test]
 fn where_clocks_change_the_next_tick_is_that_of_the_schedule() {
-    let berlin = "schedule = \"30 2 * * *\"\ntimezone = \"Europe/Berlin\"\ntimeout = \"30m\"\nstart_deadline = \"10m\"";
+    let berlin = "schedule = \"30 2 * * *\"\ntimezone = \"Europe/Berlin\"\n\
+                  timeout = \"30m\"\nstart_deadline = \"10m\"";
     for (last, due) in [
         // 02:30 does not exist on 2026-03-29: the job runs at 03:00 there.
         ("2026-03-28T01:30:00Z", "2026-03-29T01:40:00.000Z"),

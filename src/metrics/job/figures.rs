@@ -3,11 +3,10 @@
 use crate::job::Tick;
 use crate::time::UtcMillis;
 
-/// What was read of a job's record.
+/// What was read of a job's record, which is under the schedule of the replica's file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobFigures {
-    /// The oldest tick that is not decided. It may not have come yet. `None` if the record is under another schedule than
-    /// that of the replica's file, or cannot be read.
+    /// The oldest tick that is not decided. It may not have come yet. `None` if no tick is left.
     pub undecided: Option<Tick>,
     /// The newest tick whose run succeeded.
     pub ok: Option<Tick>,

@@ -1,7 +1,7 @@
 //! Which jobs have series.
 
-/// A job has some nine series on every replica. Above so many enabled jobs, only those in trouble have series unless a scrape
-/// asks for all.
+/// A job has some nine series on every replica. Above so many enabled jobs, only those in trouble have series
+/// unless a scrape asks for all.
 const MOST_BY_DEFAULT: usize = 1_000;
 
 /// Which jobs have series.

@@ -1,5 +1,5 @@
-//! What a replica knows of each job, for metrics. It only grows: the newest of what several replicas export is the truth,
-//! however old the knowledge of the others is.
+//! What a replica knows of each job, for metrics. It only grows: the newest of what several replicas export
+//! is the truth, however old the knowledge of the others is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ struct KnownSeries {
     spec: Arc<JobSpec>,
     /// Since when the job has its schedule in the file, as far as this replica knows.
     since: UtcMillis,
-    /// Whether the job was there when the replica started. Then `since` is only when it was first seen: what the record
-    /// says counts more.
+    /// Whether the job was there when the replica started. Then `since` is only when it was first seen: what
+    /// the record says counts more.
     is_first_sight: bool,
     /// The newest reading of the record.
     figures: Option<JobFigures>,
@@ -47,7 +47,8 @@ struct DueInputs {
 }
 
 impl JobSeries {
-    /// Returns the series of a replica that has just started with these jobs. Those that are not enabled have none.
+    /// Returns the series of a replica that has just started with these jobs. Those that are not enabled have
+    /// none.
     pub fn of<'a>(jobs: impl IntoIterator<Item = &'a Arc<JobSpec>>, now: UtcMillis) -> Self {
         let known = enabled(jobs).map(|spec| KnownSeries::new(spec, now, true));
         Self(known.map(|series| (series.spec.name.clone(), series)).collect())
@@ -65,7 +66,8 @@ impl JobSeries {
         }
     }
 
-    /// Takes in what was read of a job's record. Does nothing for a job that has no series.
+    /// Takes in what was read of a job's record. Not to be called for a record under another schedule than that of
+    /// the file: it does not say what is due. Does nothing for a job that has no series.
     pub fn learn(&mut self, job: &JobName, figures: JobFigures) {
         if let Some(series) = self.0.get_mut(job) {
             series.learn(figures);
@@ -103,8 +105,8 @@ impl KnownSeries {
         Self { spec, since, is_first_sight, figures: None, ok: None, instants, due_from: None }
     }
 
-    /// Returns what is left of the knowledge under another definition. What was due by the former one is forgotten, as it may
-    /// lie far beyond what is due now.
+    /// Returns what is left of the knowledge under another definition. What was due by the former one is
+    /// forgotten, as it may lie far beyond what is due now.
     fn revised(self, spec: &Arc<JobSpec>, now: UtcMillis) -> Self {
         let limits = |spec: &JobSpec| (spec.lease, spec.timeout, spec.start_deadline);
         let is_rescheduled = self.spec.schedule != spec.schedule;
@@ -174,7 +176,8 @@ impl KnownSeries {
         })
     }
 
-    /// Moves the instants by which something is due, never back. `decided`: the newest tick that this replica saw decided.
+    /// Moves the instants by which something is due, never back. `decided`: the newest tick that this replica
+    /// saw decided.
     fn look_at_due(&mut self, decided: Option<Tick>, now: UtcMillis) {
         let read = self.figures.as_ref().and_then(|figures| figures.undecided);
         let inputs = DueInputs { read, decided, awaited_since: self.awaited_since(now) };

@@ -160,7 +160,8 @@ fn measured(answer: Replied) -> (MeasuredStore, Arc<StoreTally>) {
     (store, tally)
 }
 
-/// Returns what is not zero, by name and labels without what they have in common; of a histogram, count and sum.
+/// Returns what is not zero, by name and labels without what they have in common; of a histogram, count and
+/// sum.
 fn counted(tally: &StoreTally) -> BTreeMap<String, (f64, f64)> {
     let mut counted = BTreeMap::new();
     for (family, samples) in tally.samples() {
@@ -255,7 +256,8 @@ async fn heartbeats_reads_and_the_rest_have_their_own_kinds() {
     assert_eq!(counted(&tally), expected(&numbers));
 }
 
-/// A call with a default implementation that is not passed on would run on the wrapper, and take the slower way.
+/// A call with a default implementation that is not passed on would run on the wrapper, and take the slower
+/// way.
 #[test]
 fn every_call_of_a_store_is_passed_on() {
     let calls = |text: &str| -> Vec<String> {

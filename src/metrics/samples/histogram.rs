@@ -48,7 +48,8 @@ impl AtomicHistogram {
         self.observe(took.as_secs_f64());
     }
 
-    /// Returns what was counted so far. The count is that of the buckets; the sum may be a value ahead or behind.
+    /// Returns what was counted so far. The count is that of the buckets; the sum may be a value ahead or
+    /// behind.
     pub(crate) fn snapshot(&self) -> HistogramSnapshot {
         let mut count = 0;
         let mut up_to = |counted: &AtomicU64| {

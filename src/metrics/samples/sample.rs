@@ -43,7 +43,8 @@ pub(crate) fn numbers(family: &'static MetricFamily, values: &[f64]) -> Samples 
     (family, samples.collect())
 }
 
-/// Returns the sample of a metric without labels that has no number yet, or does not apply, if this is `None`.
+/// Returns the sample of a metric without labels that has no number yet, or does not apply, if this is
+/// `None`.
 pub(crate) fn number_if_known(family: &'static MetricFamily, value: Option<f64>) -> Samples {
     (family, value.map(|value| Sample::number([], value)).into_iter().collect())
 }

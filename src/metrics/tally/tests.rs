@@ -138,7 +138,7 @@ fn a_run_of_a_replica_that_is_down_counts_on_the_one_that_records_it() {
 }
 
 #[test]
-fn each_signal_of_a_stop_counts_with_its_cause_also_of_attempts_that_are_followed_by_another() {
+fn each_signal_of_a_stop_counts_with_its_cause_also_of_an_attempt_before_the_last() {
     let run = run("a", Cause::Schedule);
     let signals = |term, kill| StopSignals { term, kill };
     let Event::RunEnded { attempt, exit_code, signal, took, at, stages, error, .. } =
