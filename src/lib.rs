@@ -2,7 +2,7 @@
 //!
 //! The floors of the code, lowest first; a module names only modules on lower floors: [`time`], [`job`] and [`config`] (pure values),
 //! [`lease`] (the protocol, pure), [`store`], [`run`] (one attempt), [`events`], [`hold`] (one lock), `exec`, [`replica`],
-//! [`view`] (what operators see, as values), [`operate`] (what operators do), [`cli`].
+//! [`view`] (what operators see, as values), [`metrics`] (what programs see), [`operate`] (what operators do), [`http`], [`cli`].
 
 pub mod cli;
 pub mod config;
@@ -14,6 +14,7 @@ pub mod hold;
 pub mod http;
 pub mod job;
 pub mod lease;
+pub mod metrics;
 pub mod operate;
 pub mod replica;
 pub mod run;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use solocron::config::LogRetention;
 use solocron::config::{Overrides, Source, load};
-use solocron::events::{Event, Events};
+use solocron::events::{Event, Events, StoreChange};
 use solocron::hold::{LeaseFile, Stop};
 use solocron::job::{ClusterName, NodeName, Tick};
 use solocron::replica::Replica;
@@ -213,7 +213,7 @@ async fn a_store_whose_clock_is_slewed_is_told_of_by_each_heartbeat() {
     let store = Arc::clone(&replica.store);
     let running = tokio::spawn(replica.run(stop.clone()));
 
-    wait_for(&mut heard, |event| matches!(event, Event::StoreChanged { what } if what.contains("slewed")))
+    wait_for(&mut heard, |event| matches!(event, Event::StoreChanged { what: StoreChange::ClockSlewed }))
         .await;
     let told = async {
         loop {

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, Verdict};
 use crate::lease::Pausing;
+use crate::run::StopSignals;
 use crate::store::{Concern, StoreError};
-use crate::time::BootInstant;
+use crate::time::{BootInstant, UtcMillis};
 
 use super::config_diff::Changes;
 use super::lease_awaited::LeaseAwaited;
 use super::marks_ahead::MarksAhead;
 use super::peer_event::PeerEvent;
 use super::run_ref::Run;
+use super::start_stages::StartStages;
+use super::store_change::StoreChange;
 
 /// Something that happened on a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub enum Event {
         tick: Tick,
         /// The outcome, and its reason.
         verdict: Verdict,
+        /// When it was decided, by the store's clock as this replica knows it.
+        at: UtcMillis,
     },
     /// A tick waits for the lock, which another run holds or may hold.
     TickHeld {
@@ -127,6 +132,8 @@ pub enum Event {
         run: Run,
         /// How long after the tick's instant, by this replica's clock.
         late: Duration,
+        /// Whether the tick waited for the end of another run of the job.
+        waited: bool,
         /// When the claim was sent: the lease counts from there.
         sent: BootInstant,
     },
@@ -153,6 +160,8 @@ pub enum Event {
         signal: Option<i32>,
         /// Why the command could not be started, if so.
         error: Option<String>,
+        /// The signals by which the attempt was stopped.
+        stop_signals: StopSignals,
         /// How long until the next attempt.
         again_in: Duration,
     },
@@ -170,6 +179,13 @@ pub enum Event {
         signal: Option<i32>,
         /// From the start of its first attempt to the end of its last, as recorded.
         took: Duration,
+        /// When it ended, by the store's clock as this replica knows it.
+        at: UtcMillis,
+        /// The signals by which its last attempt was stopped.
+        stop_signals: StopSignals,
+        /// How long the stages of its start took, if its tick was scheduled, did not wait for another run, and its command
+        /// was started.
+        stages: Option<StartStages>,
         /// Why the command could not be started, if so.
         error: Option<String>,
     },
@@ -198,6 +214,10 @@ pub enum Event {
         run: Run,
         /// When the renewal was sent: the lease counts from there.
         sent: BootInstant,
+        /// How much of the lease was left when the answer came.
+        left: Duration,
+        /// The whole lease.
+        lease: Duration,
     },
     /// A lock could not be renewed; it will be tried again.
     RenewalFailed {
@@ -225,7 +245,7 @@ pub enum Event {
     /// The store's clock was stepped or is slewed, or the store is in a new era, or it lost data.
     StoreChanged {
         /// What changed.
-        what: &'static str,
+        what: StoreChange,
     },
     /// A job waits for a longer lease than its own in jobs.toml, which no replica is known to hold.
     LeaseAwaited(LeaseAwaited),

@@ -1,4 +1,4 @@
-//! Where a replica reports what happens: every event becomes one line of the log, and is sent to all listeners.
+//! Where a replica reports what happens: every event becomes one line of the log, is counted, and is sent to all listeners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::lease::Pausing;
 use crate::store::{Concern, Grade};
 
 use super::LeaseAwaited;
+use super::counter::EventCounter;
 use super::event::Event;
 use super::marks_ahead::MarksAhead;
 
@@ -33,12 +34,19 @@ macro_rules! warn_if {
 pub struct Events {
     node: NodeName,
     listeners: broadcast::Sender<Arc<Event>>,
+    counter: Option<Arc<dyn EventCounter>>,
 }
 
 impl Events {
     /// Returns the events of this replica, without a listener.
     pub fn of(node: NodeName) -> Self {
-        Self { node, listeners: broadcast::channel(BACKLOG).0 }
+        Self { node, listeners: broadcast::channel(BACKLOG).0, counter: None }
+    }
+
+    /// Makes `counter` count every event from now on. Unlike a listener, it misses none.
+    #[must_use]
+    pub fn counted_by(self, counter: Arc<dyn EventCounter>) -> Self {
+        Self { counter: Some(counter), ..self }
     }
 
     /// Returns a receiver of every event from now on.
@@ -46,9 +54,12 @@ impl Events {
         self.listeners.subscribe()
     }
 
-    /// Logs the event, and sends it to the listeners.
+    /// Logs the event, counts it, and sends it to the listeners.
     pub fn tell(&self, event: Event) {
         self.log(&event);
+        if let Some(counter) = &self.counter {
+            counter.count(&event);
+        }
         // There may be no listener.
         let _ = self.listeners.send(Arc::new(event));
     }
@@ -93,7 +104,7 @@ impl Events {
             Event::TickNotRerun { job, tick, why } => {
                 info!(%job, %tick, node, why, "interrupted tick does not run again");
             }
-            Event::TickConsumed { job, tick, verdict } => {
+            Event::TickConsumed { job, tick, verdict, at: _ } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 match verdict.outcome {
                     Outcome::Skipped => info!(%job, %tick, node, outcome, reason, "tick skipped"),
@@ -144,19 +155,19 @@ impl Events {
     fn log_run(&self, event: &Event) {
         let node = display(&self.node);
         match event {
-            Event::RunStarted { run: r, late, sent } => {
+            Event::RunStarted { run: r, late, sent, waited: _ } => {
                 let (late_ms, sent_boot_ms) = (millis(*late), millis(sent.0));
                 debug!(job = %r.job, tick = %r.tick, run = %r.run, node, sent_boot_ms, "lock granted");
                 info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, cause = %r.cause, late_ms,
                     "run started");
             }
-            Event::AttemptFailed { run: r, attempt, verdict, exit_code, signal, error, again_in } => {
+            Event::AttemptFailed { run: r, attempt, verdict, exit_code, signal, error, again_in, .. } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let (again_in_ms, error) = (millis(*again_in), error.as_deref());
                 info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, attempt, cause = %r.cause,
                     outcome, reason, exit_code, signal, again_in_ms, error, "attempt failed, trying again");
             }
-            Event::RunEnded { run: r, attempt, verdict, exit_code, signal, took, error } => {
+            Event::RunEnded { run: r, attempt, verdict, exit_code, signal, took, error, .. } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let (took_ms, error) = (millis(*took), error.as_deref());
                 let is_bad = verdict.outcome != Outcome::Succeeded;
@@ -170,7 +181,7 @@ impl Events {
                 info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0,
                     "run result recorded, late");
             }
-            Event::Renewed { run: r, sent } => {
+            Event::Renewed { run: r, sent, .. } => {
                 let sent_boot_ms = millis(sent.0);
                 debug!(job = %r.job, tick = %r.tick, run = %r.run, node, sent_boot_ms, "lock renewed");
             }
@@ -198,7 +209,7 @@ impl Events {
                 error!(node, %error, help = error.help(), "store does not answer: no job starts until it does");
             }
             Event::ClockStepped => warn!(node, "wall clock was stepped: the schedule is computed again"),
-            Event::StoreChanged { what } => warn!(node, what, "store changed"),
+            Event::StoreChanged { what } => warn!(node, %what, "store changed"),
             Event::MarksAhead(MarksAhead { jobs, job, mark }) => {
                 warn!(node, jobs, %job, %mark, "a clock was ahead: ticks up to the mark \
                     count as done and do not run again; `solocron unlock --mark` lets them run");

@@ -6,6 +6,7 @@ use tracing::field::display;
 use tracing::{info, warn};
 
 use crate::job::{JobName, NodeName, Verdict};
+use crate::time::UtcMillis;
 
 use super::log::{listed, millis};
 use super::run_ref::Run;
@@ -46,6 +47,8 @@ pub enum PeerEvent {
         verdict: Verdict,
         /// From its start to its last sign of life.
         took: Duration,
+        /// Its last sign of life, by the store's clock.
+        at: UtcMillis,
     },
 }
 
@@ -65,7 +68,7 @@ impl PeerEvent {
                 warn!(node, %peer, silent_ms, running, "replica is down: no heartbeat");
             }
             Self::Back { peer } => info!(node, %peer, "replica is back"),
-            Self::RunInterrupted { run: r, peer, verdict, took } => {
+            Self::RunInterrupted { run: r, peer, verdict, took, at: _ } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let took_ms = millis(*took);
                 warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, cause = %r.cause, outcome,

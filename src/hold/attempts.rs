@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
 use crate::job::{JobSpec, Outcome};
-use crate::run::{Ended, Launch, RunControl, RunLog, StopOrder, StopReason, attempt, tail_of_attempts};
+use crate::run::{
+    Ended, Launch, RunControl, RunLog, StopOrder, StopReason, StopSignals, attempt, tail_of_attempts,
+};
 use crate::time::BootInstant;
 
 use super::context::Context;
@@ -59,6 +61,8 @@ impl Attempts {
         born.cancel();
         while let Some(pause) = self.retries.pause_after(count, ended.verdict.outcome) {
             self.tell_failed(first.saturating_add(count - 1), &ended, pause);
+            // They are told, and are no signals of an attempt that does not follow.
+            ended.stop_signals = StopSignals::default();
             match self.wait(pause).await {
                 Waited::Long => {}
                 Waited::NoMore => break,
@@ -112,6 +116,7 @@ impl Attempts {
             exit_code: ended.exit_code,
             signal: ended.signal,
             error: ended.error.as_ref().map(ToString::to_string),
+            stop_signals: ended.stop_signals,
             again_in,
         });
     }

@@ -55,6 +55,9 @@ impl HeldLock {
             exit_code: ended.exit_code,
             signal: ended.signal,
             took: at.since(self.grant.lease.started),
+            at,
+            stop_signals: ended.stop_signals,
+            stages: self.stages,
             error: ended.error.as_ref().map(ToString::to_string),
         });
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
+use crate::events::StartStages;
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
 use crate::job::{Cause, JobName, Outcome, Reason, RunId, Tick, Verdict};
@@ -50,6 +51,7 @@ pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle
         failing: false,
         deadlines: watch::Sender::new(grant.deadline.at()),
         era: grant.era.clone(),
+        stages: None,
         context,
         grant,
         handle,
@@ -70,6 +72,8 @@ pub(crate) struct HeldLock {
     failing: bool,
     /// The deadline of the run, for the attempts and their guards, which enforce it as well.
     deadlines: watch::Sender<BootInstant>,
+    /// How long the stages of the start took, once they are measured.
+    pub(crate) stages: Option<StartStages>,
 }
 
 /// A run of which nothing is left.
@@ -98,7 +102,7 @@ impl HeldLock {
         // A run that waited for another run does not show how quickly this replica starts what is due.
         if self.run.cause == Cause::Schedule && !self.grant.waited {
             let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
-            self.context.traffic.start_latency.count(&start);
+            self.stages = self.context.traffic.start_latency.count(&start);
         }
         // A manual run decides no tick, so it gives none back. A rerun gives back only itself.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
@@ -118,7 +122,7 @@ impl HeldLock {
         let start_gate = std::mem::take(&mut self.grant.start_gate);
         let (context, grant, handle, run) =
             (Arc::clone(&self.context), &self.grant, self.handle.clone(), self.run.clone());
-        let (sent, launch) = (grant.sent, grant.launch.clone());
+        let (sent, waited, launch) = (grant.sent, grant.waited, grant.launch.clone());
         let identity = launch.identity.clone();
         let note =
             LeaseNote::running(&grant.lease, &self.era, self.hold.loss_grace(), context.lease_file.site());
@@ -141,7 +145,7 @@ impl HeldLock {
             // after the start of the command, the next process finds the sign of the log, and the note if it was
             // written by then.
             let running = async {
-                let begun = start_gate.clone().begin(&context, (run, &handle), sent);
+                let begun = start_gate.clone().begin(&context, (run, &handle), sent, waited);
                 let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));
                 let (attempt, ended) = attempts.make(&log, &born).await;
                 RunEnd { instant, log, attempt, ended }
@@ -211,6 +215,7 @@ impl HeldLock {
         let now = self.context.clock.boot();
         match answer.map(|reply| reply.answer) {
             Ok(Answer::Renewed { stop }) => {
+                let (left, lease) = (self.hold.lease_left(now), self.grant.lease.length);
                 self.hold.renewed(if Protection::DeadlineFromSending.is_on() { sent } else { now });
                 if !self.hold.is_lost() {
                     self.deadlines.send_replace(self.hold.deadline());
@@ -218,7 +223,7 @@ impl HeldLock {
                 self.era = era;
                 self.failing = false;
                 self.handle.renewed.send_modify(|count| *count += 1);
-                self.tell(Event::Renewed { run: self.run.clone(), sent });
+                self.tell(Event::Renewed { run: self.run.clone(), sent, left, lease });
                 if let Some(why) = stop {
                     let grace = self.grant.launch.kill_grace;
                     StopOrder { reason: StopReason::asked_for(why), grace }.give(&self.handle.stops);

@@ -106,6 +106,11 @@ impl Hold {
         self.deadline.at()
     }
 
+    /// Returns how much of the lease is left, counted from the last request that was answered.
+    pub(crate) fn lease_left(&self, now: BootInstant) -> Duration {
+        self.deadline.lease_end().since(now)
+    }
+
     /// The time between SIGTERM and SIGKILL when the lock is lost.
     pub(crate) fn loss_grace(&self) -> Duration {
         self.deadline.pace().loss_grace()
@@ -199,6 +204,15 @@ mod tests {
         assert!(hold.is_lost());
         assert!(!hold.lose(), "it was lost before");
         assert_eq!(hold.duty(at(28_700)), Duty::Rest);
+    }
+
+    #[test]
+    fn what_is_left_of_the_lease_counts_from_the_last_request_that_was_answered() {
+        let mut hold = hold();
+        assert_eq!(hold.lease_left(at(5_100)), Duration::from_millis(24_900));
+        hold.renewed(at(5_000));
+        assert_eq!(hold.lease_left(at(10_100)), Duration::from_millis(24_900));
+        assert_eq!(hold.lease_left(at(40_000)), Duration::ZERO);
     }
 
     #[test]

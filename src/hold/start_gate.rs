@@ -40,14 +40,16 @@ impl StartGate {
         }
     }
 
-    /// Waits for the instant, and logs that the run begins; `sent` is when its claim was sent. If the run must not
-    /// begin, gives it a stop order instead, and the tick is given back. Returns the tick's instant by the boot
-    /// clock, and a token that the caller cancels once the command has begun or will not begin.
+    /// Waits for the instant, and logs that the run begins; `sent` is when its claim was sent, `waited` whether its tick
+    /// waited for another run. If the run must not begin, gives it a stop order instead, and the tick is given back.
+    /// Returns the tick's instant by the boot clock, and a token that the caller cancels once the command has begun or
+    /// will not begin.
     pub(crate) async fn begin(
         self,
         context: &Context,
         (run, handle): (Run, &LockHandle),
         sent: BootInstant,
+        waited: bool,
     ) -> (BootInstant, CancellationToken) {
         let not_to_begin = match self.0 {
             Some(awaited) => awaited.reason_not_to_begin(context, handle).await,
@@ -57,7 +59,7 @@ impl StartGate {
         let instant = BootInstant(context.clock.boot().0.saturating_sub(late));
         match not_to_begin {
             Some(reason) => StopOrder { reason, grace: Duration::ZERO }.give(&handle.stops),
-            None => context.events.tell(Event::RunStarted { run, late, sent }),
+            None => context.events.tell(Event::RunStarted { run, late, waited, sent }),
         }
         (instant, context.traffic.start_priority.begin())
     }

@@ -81,6 +81,11 @@ impl Deadline {
         self.at
     }
 
+    /// Returns the end of the lease itself, as far as the holder knows: the store frees the lock no earlier.
+    pub(crate) fn lease_end(self) -> BootInstant {
+        self.at.plus(self.pace.margin())
+    }
+
     /// Whether the run must stop at `now`; at the deadline itself, it must.
     pub fn is_over(self, now: BootInstant) -> bool {
         now >= self.at

@@ -227,7 +227,9 @@ impl Driver {
                 self.errands.spawn(not_rerun::tell(context, spec, tick));
                 return;
             }
-            Finding::Consumed(verdict) => Event::TickConsumed { job, tick, verdict },
+            Finding::Consumed(verdict) => {
+                Event::TickConsumed { job, tick, verdict, at: self.context.store_time() }
+            }
             Finding::NewerSchema(schema) => Event::NewerSchema { job, schema },
             Finding::Held(holder) => Event::TickHeld { job, tick, holder: holder.map(|holder| holder.node) },
         };

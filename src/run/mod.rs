@@ -23,7 +23,7 @@ mod procs;
 
 pub use attempt::launch::{Identity, Launch, Streams};
 pub use attempt::preview::Preview;
-pub use attempt::stop::{RunControl, StopOrder, StopReason};
+pub use attempt::stop::{RunControl, StopOrder, StopReason, StopSignals};
 pub use attempt::user::has_user;
 pub use attempt::{Birth, Ended, attempt};
 pub use error::RunError;

@@ -18,6 +18,7 @@ use crate::config::{
 };
 use crate::http::HttpOptions;
 use crate::job::{ClusterName, JobName, NodeName};
+use crate::metrics::Tally;
 use crate::replica::Reload;
 use crate::run::Job;
 
@@ -79,6 +80,8 @@ pub(crate) struct Reloader {
     /// The text of the file when it was last read, valid or not; or why it could not be read.
     seen: Result<String, String>,
     loads: Loads,
+    /// Where a refused file is noted.
+    tally: Arc<Tally>,
     replica: mpsc::Sender<Reload>,
     /// The address of the HTTP server, as the file or a flag gave it.
     listen: Option<ListenAddress>,
@@ -108,6 +111,7 @@ impl Reloader {
         global: &GlobalArgs,
         args: &RunArgs,
         options: watch::Sender<HttpOptions>,
+        tally: &Arc<Tally>,
     ) -> (Self, mpsc::Receiver<Reload>) {
         let (replica, reloads) = mpsc::channel(1);
         let reloader = Self {
@@ -119,6 +123,7 @@ impl Reloader {
             store: session.config.store.clone(),
             seen: Ok(session.source.text.clone()),
             loads: Loads::default(),
+            tally: Arc::clone(tally),
             replica,
             listen: session.config.http.listen,
             options,
@@ -174,6 +179,7 @@ impl Reloader {
         let Loaded { config, jobs, http, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
             error!(node = %self.node, file = %source.path.display(), "{other}");
+            self.tally.file_refused();
             return self.answer(ReloadEnd::Refused, other);
         }
         self.log(&warnings, &source);
@@ -235,6 +241,7 @@ impl Reloader {
 
     fn refuse(&self, bad: &Bad) -> ReloadAnswer {
         let Bad { problems, source } = bad;
+        self.tally.file_refused();
         self.log(problems, source);
         let said = format!("{} is invalid: the current jobs stay", source.path.display());
         let (file, problems_found) = (source.path.display(), problems.len());

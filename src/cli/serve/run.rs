@@ -24,6 +24,7 @@ use crate::events::Events;
 use crate::hold::{LeaseFile, Stop};
 use crate::http::{HttpHandle, Progress};
 use crate::job::{JobName, NodeName};
+use crate::metrics::Metrics;
 use crate::replica::{Alive, Replica};
 use crate::run::{Guards, Job, JobOutput, RunLogs, raise_file_limit};
 use crate::time::{Clock, SystemClock};
@@ -76,6 +77,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     }
     let guards = Guards::of_this_program().taking_in_orphans();
     guards.start().map_err(|error| Failure::failed(format!("no guards for its runs: {error}")))?;
+    let metrics = Metrics::new(jobs.keys().cloned(), Arc::new(SystemClock));
     let result = runtime.block_on(async {
         let stop = Stop::default();
         let (reload_requests, received) = Reloader::channel();
@@ -84,7 +86,8 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         let options = watch::Sender::new(options);
         let (facts, progress) = (watch::Sender::default(), Arc::new(Progress::from(SystemClock.boot())));
         let served = socket.serve(&node, options.subscribe(), facts.subscribe(), Arc::clone(&progress));
-        let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args, options);
+        let (reloader, reloads) =
+            Reloader::new(&session, node.clone(), global, args, options, metrics.tally());
         tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, reload_requests.clone()).run());
         tasks.spawn(reloader.run(received));
         match Control::open(&session.state_dir, &node) {
@@ -94,7 +97,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
-        let replica = build(args, &session, guards, (node, jobs))?;
+        let replica = build(args, &session, guards, (node, jobs), &metrics)?;
         let replica = Replica { facts, alive: Some(alive(progress)), ..replica };
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
@@ -140,12 +143,13 @@ fn build(
     session: &Session,
     guards: Guards,
     (node, jobs): (NodeName, BTreeMap<JobName, Job>),
+    metrics: &Metrics,
 ) -> Result<Replica, Failure> {
     let config = &session.config;
     let clock = Arc::new(SystemClock);
-    let store = session.open_store()?;
+    let store = metrics.measured(session.open_store()?);
     Ok(Replica {
-        events: Events::of(node.clone()),
+        events: Events::of(node.clone()).counted_by(metrics.counter()),
         lease_file: LeaseFile::new(&session.state_dir, &config.cluster, &node, store.label()),
         node,
         jobs,

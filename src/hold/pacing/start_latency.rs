@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::events::StartStages;
 use crate::run::Birth;
 use crate::store::StageTimes;
 use crate::time::BootInstant;
@@ -30,21 +31,37 @@ pub(crate) struct Start {
     pub(crate) birth: Birth,
 }
 
+impl Start {
+    /// Returns how long the stages took; `None` if the command was not started.
+    fn stages(&self) -> Option<StartStages> {
+        let Birth { asked: Some(asked), born: Some(born) } = self.birth else { return None };
+        let [sent, granted, asked, born] =
+            [self.sent, self.granted, asked, born].map(|end| end.max(self.instant));
+        Some(StartStages {
+            claim: sent.since(self.instant),
+            grant: granted.since(sent),
+            prepare: asked.since(granted),
+            spawn: born.since(asked),
+        })
+    }
+}
+
 /// How long the stages of all starts took.
 #[derive(Debug, Default)]
 pub(crate) struct StartLatency(Mutex<[Histogram; NAMES.len()]>);
 
 impl StartLatency {
-    /// Counts a start, if the command was started. Time before the instant does not count.
-    pub(crate) fn count(&self, start: &Start) {
-        let Birth { asked: Some(asked), born: Some(born) } = start.birth else { return };
-        let ends = [start.sent, start.granted, asked, born].map(|end| end.max(start.instant));
-        let begins = [start.instant].into_iter().chain(ends);
-        let stages = ends.iter().zip(begins).map(|(end, begin)| end.since(begin));
+    /// Counts a start, and returns how long its stages took; `None` if the command was not started. Time before the
+    /// instant does not count.
+    pub(crate) fn count(&self, start: &Start) -> Option<StartStages> {
+        let stages = start.stages()?;
+        let StartStages { claim, grant, prepare, spawn } = stages;
+        let late = claim + grant + prepare + spawn;
         let mut histograms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (histogram, took) in histograms.iter_mut().zip(stages.chain([born.since(start.instant)])) {
+        for (histogram, took) in histograms.iter_mut().zip([claim, grant, prepare, spawn, late]) {
             histogram.count(took);
         }
+        Some(stages)
     }
 
     /// Returns how long each stage takes; empty until a command has been started.
@@ -144,8 +161,9 @@ mod tests {
     #[test]
     fn of_many_starts_the_slowest_of_a_hundred_is_not_in_the_middle() {
         let start_latency = StartLatency::default();
-        (0..98).for_each(|_| start_latency.count(&start(2_000)));
-        (0..2).for_each(|_| start_latency.count(&start(102_000)));
+        for born in [2_000; 98].into_iter().chain([102_000; 2]) {
+            start_latency.count(&start(born));
+        }
         let late = start_latency.times().pop().expect("all together come last");
         assert!(late.p50_us < 1_300 && late.p99_us >= 101_000, "{late:?}");
     }

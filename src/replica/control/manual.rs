@@ -181,7 +181,8 @@ impl Driver {
             Answer::Consumed(verdict) => {
                 let tick = order.tick;
                 self.notices.orders.remove(job);
-                self.context.events.tell(Event::TickConsumed { job: job.clone(), tick, verdict });
+                let at = self.context.store_time();
+                self.context.events.tell(Event::TickConsumed { job: job.clone(), tick, verdict, at });
             }
             _ => {
                 self.notices.orders.remove(job);

@@ -234,12 +234,13 @@ impl Driver {
                 };
                 if let Some(entry) = entry.filter(|entry| node_lost(entry) && (here || falls_here)) {
                     let took = entry.started.map(|started| entry.finished.since(started)).unwrap_or_default();
-                    let (run, verdict) = (run.clone(), entry.verdict());
+                    let (run, verdict, at) = (run.clone(), entry.verdict(), entry.finished);
                     self.context.events.tell(Event::Peer(PeerEvent::RunInterrupted {
                         run,
                         peer,
                         verdict,
                         took,
+                        at,
                     }));
                 }
             }

@@ -10,7 +10,7 @@ use crate::hold::context::Context;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobName, Outcome, Reason, RunId, Verdict};
 use crate::lease::{Era, Finish, Lease, Record};
-use crate::run::{RunEntry, Sign, Site};
+use crate::run::{RunEntry, Sign, Site, StopSignals};
 use crate::time::UtcMillis;
 
 use super::sweep_orphans::{StillAlive, make_sure};
@@ -168,8 +168,18 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
         }
         // A run that is over by the record has been logged by the process that recorded its end.
         if !is_over {
-            let (exit_code, signal, error) = (None, None, None);
-            context.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
+            context.events.tell(Event::RunEnded {
+                run,
+                attempt,
+                verdict,
+                exit_code: None,
+                signal: None,
+                took,
+                at: ended,
+                stop_signals: StopSignals::default(),
+                stages: None,
+                error: None,
+            });
         }
     }
     if let Some(Sign { entry, .. }) = orphan.sign {

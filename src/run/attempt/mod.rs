@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use launch::Launch;
 use process::{Process, Spawned};
-use stop::RunControl;
+use stop::{RunControl, StopSignals};
 use supervise::{AttemptDriver, AttemptEnd};
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +49,8 @@ pub struct Ended {
     pub tail: String,
     /// Whether processes of it were found to outlive SIGKILL.
     pub was_stuck: bool,
+    /// The signals by which it was stopped.
+    pub stop_signals: StopSignals,
     /// When it was started, by the wall clock.
     pub started: UtcMillis,
     /// How long ago the attempt had ended when the replica read the guard's report of it: zero, unless the replica
@@ -93,6 +95,7 @@ pub async fn attempt(
         error: end.error,
         tail: output.sink().tail(),
         was_stuck: end.was_stuck,
+        stop_signals: end.stop_signals,
         started,
         ago: end.ago,
         finished: end.finished,

@@ -79,6 +79,16 @@ pub struct StopOrder {
     pub grace: Duration,
 }
 
+/// The signals that an attempt's processes were sent to stop them, each with the reason for which it was sent first. `None`
+/// if it was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StopSignals {
+    /// SIGTERM.
+    pub term: Option<StopReason>,
+    /// SIGKILL.
+    pub kill: Option<StopReason>,
+}
+
 impl StopOrder {
     /// Combines two orders, this one first: the stronger reason and the shorter grace.
     #[must_use]

@@ -17,7 +17,7 @@ use super::launch::Launch;
 use super::process::{Process, RunReport};
 use super::start_error::start_error;
 use super::state::{AttemptAction, AttemptEvent, AttemptState, ChildExit, Limits, Step, Tree};
-use super::stop::{RunControl, StopOrder, StopReason};
+use super::stop::{RunControl, StopOrder, StopReason, StopSignals};
 
 /// First interval between two searches of a tree that should be dead.
 const FIRST_INTERVAL: Duration = Duration::from_millis(1);
@@ -39,6 +39,7 @@ pub(super) struct AttemptEnd {
     pub(super) exit: ChildExit,
     pub(super) error: Option<RunError>,
     pub(super) was_stuck: bool,
+    pub(super) stop_signals: StopSignals,
     /// How long ago the end was when the replica read the report of it.
     pub(super) ago: Duration,
     pub(super) finished: UtcMillis,
@@ -51,6 +52,7 @@ pub(super) struct AttemptDriver<'a> {
     guards: &'a Guards,
     limits: Limits,
     state: AttemptState,
+    stop_signals: StopSignals,
     start: Instant,
     search_interval: Duration,
     /// When the guard or the zygote is killed if the guard has reported nothing; `None` once that is done.
@@ -76,14 +78,25 @@ impl AttemptEnd {
     pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
         let (verdict, finished) = (reason.verdict(), log.now());
         let was_tried = verdict.outcome == Outcome::Killed;
-        let (exit, ago) = (ChildExit::default(), Duration::ZERO);
-        Self { verdict, was_tried, exit, error: None, was_stuck: false, ago, finished }
+        Self { was_tried, ..Self::without_process(verdict, finished) }
     }
 
     pub(super) fn not_started(error: RunError, log: &RunLog) -> Self {
         let verdict = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
-        let (exit, error, ago) = (ChildExit::default(), Some(error), Duration::ZERO);
-        Self { verdict, was_tried: true, exit, error, was_stuck: false, ago, finished: log.now() }
+        Self { error: Some(error), ..Self::without_process(verdict, log.now()) }
+    }
+
+    fn without_process(verdict: Verdict, finished: UtcMillis) -> Self {
+        Self {
+            verdict,
+            was_tried: true,
+            exit: ChildExit::default(),
+            error: None,
+            was_stuck: false,
+            stop_signals: StopSignals::default(),
+            ago: Duration::ZERO,
+            finished,
+        }
     }
 }
 
@@ -95,6 +108,7 @@ impl<'a> AttemptDriver<'a> {
             guards,
             limits: launch.limits(),
             state: AttemptState::Running,
+            stop_signals: StopSignals::default(),
             start: Instant::now(),
             search_interval: Duration::ZERO,
             birth_limit: Some(Instant::now() + BIRTH_LIMIT),
@@ -228,14 +242,20 @@ impl<'a> AttemptDriver<'a> {
                 self.process.release();
                 let ago = self.process.ago();
                 let finished = self.log.now().minus(ago);
-                let was_stuck = self.state.is_stuck();
-                Some(AttemptEnd { verdict, was_tried: true, exit, error: None, was_stuck, ago, finished })
+                Some(AttemptEnd {
+                    exit,
+                    was_stuck: self.state.is_stuck(),
+                    stop_signals: self.stop_signals,
+                    ago,
+                    ..AttemptEnd::without_process(verdict, finished)
+                })
             }
             Step::On(state, action) => {
                 if state.killing_since() != self.state.killing_since() {
                     self.search_interval = Duration::ZERO;
                 }
                 self.state = state;
+                self.state.note_signal(&mut self.stop_signals);
                 self.perform(action);
                 None
             }

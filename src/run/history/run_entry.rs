@@ -167,6 +167,7 @@ pub(crate) mod tests {
         };
         let ended = Ended {
             was_stuck: false,
+            stop_signals: crate::run::StopSignals::default(),
             was_tried: true,
             ago: std::time::Duration::ZERO,
             verdict: Verdict::plain(Outcome::Failed),

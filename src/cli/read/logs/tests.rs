@@ -49,6 +49,7 @@ async fn begin(bench: &Bench, run: u8, output: &str) -> (RunLogs, RunLog) {
 fn failed(tail: &str) -> Ended {
     Ended {
         was_stuck: false,
+        stop_signals: crate::run::StopSignals::default(),
         was_tried: true,
         ago: std::time::Duration::ZERO,
         verdict: Verdict::plain(Outcome::Failed),

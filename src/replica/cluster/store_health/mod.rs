@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::events::StoreChange;
 use crate::events::event::Event;
 use crate::events::log::Events;
 use crate::events::peer_event::PeerEvent;
@@ -176,10 +177,10 @@ impl StoreHealth {
 
     fn change(&mut self, learned: ClockNews, forgot: bool, was_slewed: bool, was_away: bool) -> HealthChange {
         let what = match learned {
-            ClockNews::NewEra => "restart or failover: every job waits one lease",
-            _ if forgot => "it lost data: every job waits one lease",
-            ClockNews::Stepped => "its clock was stepped",
-            ClockNews::Slewed if !was_slewed => "its clock is slewed by more than 1 %",
+            ClockNews::NewEra => StoreChange::NewEra,
+            _ if forgot => StoreChange::DataLost,
+            ClockNews::Stepped => StoreChange::ClockStepped,
+            ClockNews::Slewed if !was_slewed => StoreChange::ClockSlewed,
             ClockNews::First | ClockNews::Steady | ClockNews::Slewed => {
                 return if was_away { HealthChange::Stepped } else { HealthChange::Reached };
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::{Outcome, Verdict};
 
-use super::stop::{StopOrder, StopReason};
+use super::stop::{StopOrder, StopReason, StopSignals};
 
 /// SIGKILL needs no cooperation and works within milliseconds. A process that still exists after this long hangs in
 /// the kernel, or belongs to a user whose processes the replica may not signal.
@@ -115,6 +115,16 @@ impl AttemptState {
             Self::Running | Self::Stopping { .. } => None,
             Self::Killing { since, .. } => Some(*since),
         }
+    }
+
+    /// Adds the signal that the run's processes are sent in this state.
+    pub(super) fn note_signal(&self, signals: &mut StopSignals) {
+        let (sent, why) = match self {
+            Self::Running => return,
+            Self::Stopping { reason, .. } => (&mut signals.term, reason),
+            Self::Killing { reason, .. } => (&mut signals.kill, reason),
+        };
+        sent.get_or_insert(*why);
     }
 
     /// Whether the tree was found to outlive SIGKILL.

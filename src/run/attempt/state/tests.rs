@@ -62,6 +62,33 @@ fn a_timeout_asks_then_kills_and_is_over_when_nothing_is_left() {
     assert_eq!(end, Some(("timed_out".into(), KILLED)));
 }
 
+/// Returns the signals that the processes are sent by these events, each at its second.
+fn signals(events: &[(u64, AttemptEvent)]) -> StopSignals {
+    let (mut state, mut signals) = (AttemptState::Running, StopSignals::default());
+    for &(at, event) in events {
+        if let Step::On(next, _) = state.step(event, secs(at), &limits()) {
+            state = next;
+            state.note_signal(&mut signals);
+        }
+    }
+    signals
+}
+
+#[test]
+fn each_signal_is_noted_with_the_reason_for_which_it_was_sent_first() {
+    let (timeout, drain) = (StopReason::Timeout, StopReason::Shutdown);
+    for (events, term, kill) in [
+        (&[(1, AttemptEvent::Exited(CLEAN))][..], None, None),
+        (&[(60, AttemptEvent::Clock), (61, EMPTY)], Some(timeout), None),
+        (&[(60, AttemptEvent::Clock), (70, AttemptEvent::Clock)], Some(timeout), Some(timeout)),
+        (&[(1, stop(drain, 0)), (2, EMPTY)], None, Some(drain)),
+        (&[(1, stop(StopReason::Operator, 9)), (2, stop(drain, 5))], Some(StopReason::Operator), None),
+        (&[(1, AttemptEvent::Stopped(TERMED)), (2, EMPTY)], Some(StopReason::LockLost), None),
+    ] {
+        assert_eq!(signals(events), StopSignals { term, kill }, "{events:?}");
+    }
+}
+
 #[test]
 fn an_exit_and_a_timeout_in_one_instant_give_the_verdict_of_the_exit() {
     assert_eq!(
