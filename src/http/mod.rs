@@ -5,12 +5,14 @@
 //! may do it) before its handler sees it.
 
 mod access;
+mod board;
 mod health;
 mod route;
+mod scrape;
 mod server;
 mod state;
 
 pub use access::token::{NamedToken, SameToken, TokenBook, TokenText};
 pub use health::Progress;
 pub use server::thread::{HttpHandle, HttpThread};
-pub use state::{HttpOptions, Shared};
+pub use state::{HttpOptions, HttpSources};

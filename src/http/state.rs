@@ -2,19 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::config::BaseUrl;
+use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
 use crate::replica::ReplicaFacts;
-use crate::time::Clock;
+use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::access::throttle::WrongTokens;
 use super::access::token::TokenBook;
+use super::board::standings::{FileJobs, SweepCounts, SweepFindings};
 use super::health::Progress;
+use super::route::table::routes;
 
-/// What jobs.toml says about HTTP. A reload replaces it; only the address stays.
+/// What jobs.toml says that concerns HTTP. A reload replaces it; only the address stays.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
     /// Names by which browsers reach it, in lower case, besides `localhost` and that of `url`.
@@ -23,38 +27,131 @@ pub struct HttpOptions {
     pub url: Option<BaseUrl>,
     /// Who may read, and who may act.
     pub tokens: TokenBook,
+    /// Every job of the file, enabled or not.
+    pub jobs: Arc<FileJobs>,
 }
 
-/// What the handlers of requests share.
+/// What the HTTP server needs of its replica.
 #[derive(Debug)]
-pub struct Shared {
-    /// Where it listens.
-    pub address: SocketAddr,
+pub struct HttpSources {
     /// What jobs.toml says.
     pub options: watch::Receiver<HttpOptions>,
     /// What the replica reports about itself.
     pub facts: watch::Receiver<ReplicaFacts>,
     /// When the loop of the replica last moved.
     pub progress: Arc<Progress>,
+    /// What the replica counts.
+    pub metrics: Metrics,
+    /// The kind of its store: `redis` or `local`.
+    pub store_kind: &'static str,
+    /// Returns how many lines of its log were dropped since it started.
+    pub dropped_log_lines: fn() -> u64,
     /// The clocks.
     pub clock: Arc<dyn Clock>,
-    wrong_tokens: WrongTokens,
+}
+
+/// What the handlers of requests share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Where the server listens.
+    pub(super) address: SocketAddr,
+    pub(super) options: watch::Receiver<HttpOptions>,
+    pub(super) facts: watch::Receiver<ReplicaFacts>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) metrics: Metrics,
+    pub(super) store_kind: &'static str,
+    pub(super) dropped_log_lines: fn() -> u64,
+    pub(super) clock: Arc<dyn Clock>,
+    /// What the server counts.
+    pub(super) tally: HttpTally,
+    /// The addresses that sent wrong tokens lately.
+    pub(super) wrong_tokens: WrongTokens,
+    jobs: Mutex<KnownJobs>,
+}
+
+/// What is known of all jobs.
+#[derive(Debug)]
+struct KnownJobs {
+    /// The jobs that `series` is of.
+    file: Arc<FileJobs>,
+    series: JobSeries,
+    counts: SweepCounts,
+    scraped: Option<BootInstant>,
 }
 
 impl Shared {
-    /// Returns what handlers share for a listener at this address.
-    pub fn new(
-        address: SocketAddr,
-        options: watch::Receiver<HttpOptions>,
-        facts: watch::Receiver<ReplicaFacts>,
-        progress: Arc<Progress>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self { address, options, facts, progress, clock, wrong_tokens: WrongTokens::default() }
+    /// Returns what handlers share, for a server at this address.
+    pub(super) fn new(address: SocketAddr, sources: HttpSources) -> Self {
+        let HttpSources { options, facts, progress, metrics, store_kind, dropped_log_lines, clock } = sources;
+        let file = Arc::clone(&options.borrow().jobs);
+        let series = JobSeries::of(file.values(), clock.utc());
+        let jobs = KnownJobs { file, series, counts: SweepCounts::default(), scraped: None };
+        let paths: Vec<&'static str> = routes().iter().map(|route| route.path).collect();
+        Self {
+            address,
+            options,
+            facts,
+            progress,
+            metrics,
+            store_kind,
+            dropped_log_lines,
+            clock,
+            tally: HttpTally::of(&paths),
+            wrong_tokens: WrongTokens::default(),
+            jobs: Mutex::new(jobs),
+        }
     }
 
-    /// Returns the addresses that sent wrong tokens lately.
-    pub(super) fn wrong_tokens(&self) -> &WrongTokens {
-        &self.wrong_tokens
+    /// Returns what the store's clock shows now, as far as its last answer tells; before that, this machine's.
+    pub(super) fn store_now(&self) -> UtcMillis {
+        let facts = self.facts.borrow();
+        match (facts.answered, facts.store_now) {
+            (Some(answered), Some(then)) => then.plus(self.clock.boot().since(answered)),
+            _ => self.clock.utc(),
+        }
+    }
+
+    /// Notes that somebody scrapes.
+    pub(super) fn note_scrape(&self) {
+        let now = self.clock.boot();
+        self.jobs().scraped = Some(now);
+    }
+
+    /// Whether somebody has scraped within this time.
+    pub(super) fn was_scraped_within(&self, time: Duration, now: BootInstant) -> bool {
+        self.jobs().scraped.is_some_and(|scraped| now.since(scraped) <= time)
+    }
+
+    /// Takes in what a sweep found of these jobs.
+    pub(super) fn take_in(&self, file: &Arc<FileJobs>, findings: SweepFindings) {
+        let mut jobs = self.jobs();
+        // Findings about a file that was replaced meanwhile say nothing about this one.
+        if !Arc::ptr_eq(&jobs.file, file) {
+            return;
+        }
+        jobs.counts = findings.counts;
+        findings.figures.into_iter().for_each(|(job, figures)| jobs.series.learn(&job, figures));
+    }
+
+    /// Returns the numbers of the jobs for a scrape that asks for this mode.
+    pub(super) fn job_part(&self, mode: Option<SeriesMode>) -> JobPart {
+        let now = self.store_now();
+        self.jobs().series.part(mode, self.metrics.tally(), now)
+    }
+
+    /// Returns the counts of the last sweep.
+    pub(super) fn sweep_counts(&self) -> SweepCounts {
+        self.jobs().counts
+    }
+
+    /// Locks what is known of all jobs, with the series of those of the file in effect.
+    fn jobs(&self) -> MutexGuard<'_, KnownJobs> {
+        let file = Arc::clone(&self.options.borrow().jobs);
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&jobs.file, &file) {
+            jobs.series.reload(file.values(), self.clock.utc());
+            jobs.file = file;
+        }
+        jobs
     }
 }

@@ -1,13 +1,17 @@
 //! What a replica reports about itself: a new report with each exchange of heartbeats, and when it begins to drain.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::store::{Beat, Peer};
+use crate::store::{Beat, Grade, Peer};
 use crate::time::{BootInstant, UtcMillis};
 
 use super::cluster::heartbeat::Exchange;
 use super::driver::Driver;
 use super::tick::claiming::Contest;
+
+/// A tick that has waited for longer than this waits for a lock: claims for it are spread over less.
+const LATE: Duration = Duration::from_secs(1);
 
 /// A replica's report about itself.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +38,31 @@ pub struct ReplicaFacts {
     pub expected_replicas: Option<u32>,
     /// How many runs it may have at once; `None`: any number.
     pub max_running: Option<u32>,
+    /// The ticks that wait on this replica.
+    pub ticks_waiting: TicksWaiting,
+    /// How many locks it holds.
+    pub locks_held: u64,
+    /// How many findings about the store's setup keep jobs from running.
+    pub concerns_error: u64,
+    /// How many findings about the store's setup are warnings.
+    pub concerns_warning: u64,
+    /// How many guards it has: those of its runs, and those that are ready for one.
+    pub guards: u64,
+    /// The size of its run logs in bytes, as of the last time that old ones were deleted.
+    pub run_log_bytes: u64,
+    /// Whether the disk of its state folder answers and has room for run logs.
+    pub is_disk_ok: bool,
+}
+
+/// The ticks that wait on a replica, by what they wait for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TicksWaiting {
+    /// For a lock that another run holds or may hold.
+    pub for_lock: u64,
+    /// For an answer of the store.
+    pub for_answer: u64,
+    /// For a free slot of this replica.
+    pub for_slot: u64,
 }
 
 impl Driver {
@@ -59,15 +88,32 @@ impl Driver {
             return;
         }
         let now = self.context.now();
-        let active = self.contests.values().filter(|contest| !contest.is_retired());
+        let active: Vec<&Contest> = self.contests.values().filter(|contest| !contest.is_retired()).collect();
+        let guards = self.context.guards.ready() + self.handles.len();
+        let ticks_waiting = TicksWaiting {
+            for_lock: count(&active, |contest| contest.waits_since(now).is_some_and(|late| late > LATE)),
+            for_answer: count(&active, |contest| contest.is_asking()),
+            for_slot: self.capacity.waiting() as u64,
+        };
         self.facts.send_modify(|facts| {
             facts.is_draining = self.draining;
             facts.ahead_ms = self.context.clock.utc().0.saturating_sub(now.0);
             facts.is_clock_off = self.health.clock_skew.ahead_ms().is_some();
-            facts.unopened_jobs = active.filter(|contest| Contest::is_unopened(contest)).count();
+            facts.unopened_jobs = active.iter().filter(|contest| contest.is_unopened()).count();
+            facts.ticks_waiting = ticks_waiting;
+            facts.locks_held = self.handles.len() as u64;
+            facts.concerns_error = self.inspection.count(Grade::Error);
+            facts.concerns_warning = self.inspection.count(Grade::Warning);
+            facts.guards = guards as u64;
+            facts.run_log_bytes = self.context.logs.log_bytes();
+            facts.is_disk_ok = self.context.logs.is_disk_ok();
             facts.beat = Some(self.beat.borrow().clone());
             facts.expected_replicas = self.health.expected;
             facts.max_running = self.capacity.limit();
         });
     }
+}
+
+fn count(contests: &[&Contest], is_it: impl Fn(&Contest) -> bool) -> u64 {
+    contests.iter().filter(|contest| is_it(contest)).count() as u64
 }

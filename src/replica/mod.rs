@@ -16,7 +16,7 @@ mod tick;
 
 pub use cluster::roster::Roster;
 pub use control::manual::order_waits;
-pub use facts::ReplicaFacts;
+pub use facts::{ReplicaFacts, TicksWaiting};
 pub use replica::{Alive, Reload, Replica};
 pub use tick::action::{Action, Bid, Finding, Won};
 pub use tick::claiming::Contest;

@@ -4,6 +4,7 @@ mod health;
 #[path = "../support/http_client.rs"]
 mod http_client;
 mod limits;
+mod metrics;
 mod ports;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

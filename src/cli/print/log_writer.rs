@@ -21,6 +21,9 @@ const WAITING_BYTES: usize = 8 << 20;
 /// How long the end of the process waits for a reader that does not read.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The lines that were dropped, as far as they have been reported.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
 /// The queue of the process, once the log has started.
 static QUEUE: OnceLock<SyncSender<LogItem>> = OnceLock::new();
 
@@ -67,6 +70,11 @@ impl LogWriter {
     }
 }
 
+/// Returns how many lines were dropped since the start of the process.
+pub(crate) fn dropped_lines() -> u64 {
+    DROPPED.load(Ordering::Relaxed)
+}
+
 /// Waits until everything that was logged is written, but no longer than `FLUSH_TIMEOUT`.
 pub(crate) fn flush() {
     let (written, is_written) = sync_channel(1);
@@ -91,6 +99,7 @@ fn write_all(items: &Receiver<LogItem>, count: &LogBacklog) {
             }
         };
         let missing = count.dropped.swap(0, Ordering::Relaxed);
+        DROPPED.fetch_add(missing, Ordering::Relaxed);
         if missing > 0 {
             // Logged like any other line: in the same format, and after those that wait.
             tracing::warn!(lines = missing, "log lines were dropped: nobody read them in time");

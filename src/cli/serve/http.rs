@@ -5,15 +5,13 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::cli::exit::Failure;
-use crate::config::{HttpSettings, ListenAddress, Problem, Source, read_private, token_problem};
-use crate::http::{HttpHandle, HttpOptions, HttpThread, Progress, Shared, TokenBook, TokenText};
+use crate::config::{Config, HttpSettings, ListenAddress, Problem, Source, read_private, token_problem};
+use crate::http::{HttpHandle, HttpOptions, HttpSources, HttpThread, TokenBook, TokenText};
 use crate::job::NodeName;
-use crate::replica::ReplicaFacts;
-use crate::time::SystemClock;
+use crate::store::{Store, StoreError};
 
 /// The socket of the server, which does not serve yet.
 #[derive(Debug)]
@@ -47,9 +45,8 @@ impl HttpSocket {
     pub(crate) fn serve(
         self,
         node: &NodeName,
-        options: watch::Receiver<HttpOptions>,
-        facts: watch::Receiver<ReplicaFacts>,
-        progress: Arc<Progress>,
+        sources: HttpSources,
+        open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError> + Send + 'static,
     ) -> Option<HttpHandle> {
         let listener = match self {
             Self::Bound(listener) => listener,
@@ -59,12 +56,8 @@ impl HttpSocket {
                 return None;
             }
         };
-        let has_tokens = !options.borrow().tokens.is_empty();
-        let started = listener.local_addr().and_then(|address| {
-            let shared = Shared::new(address, options, facts, progress, Arc::new(SystemClock));
-            HttpThread::start(listener, shared)
-        });
-        match started {
+        let has_tokens = !sources.options.borrow().tokens.is_empty();
+        match HttpThread::start(listener, sources, open_store) {
             Ok(handle) => {
                 let address = handle.address;
                 info!(%node, %address, "serving HTTP");
@@ -82,7 +75,8 @@ impl HttpSocket {
 }
 
 /// Returns what the file says about HTTP, with its tokens, or every problem with their files.
-pub(crate) fn resolve_http(settings: &HttpSettings, source: &Source) -> Result<HttpOptions, Vec<Problem>> {
+pub(crate) fn resolve_http(config: &Config, source: &Source) -> Result<HttpOptions, Vec<Problem>> {
+    let settings = &config.http;
     let (mut tokens, mut problems) = (Vec::new(), Vec::new());
     for (name, token) in &settings.tokens {
         let read = read_private(&token.file).and_then(|text| TokenText::parse(&text));
@@ -98,5 +92,5 @@ pub(crate) fn resolve_http(settings: &HttpSettings, source: &Source) -> Result<H
     }
     let mut hosts: BTreeSet<String> = settings.hosts.iter().cloned().collect();
     hosts.extend(nix::unistd::gethostname().ok().map(|host| host.to_string_lossy().to_ascii_lowercase()));
-    Ok(HttpOptions { hosts, url: settings.url.clone(), tokens })
+    Ok(HttpOptions { hosts, url: settings.url.clone(), tokens, jobs: Arc::new(config.jobs.clone()) })
 }

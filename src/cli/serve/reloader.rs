@@ -279,7 +279,7 @@ fn load(source: Source, store: Option<&str>, args: &RunArgs) -> Result<Loaded, B
         Ok(loaded) => loaded,
         Err(problems) => return Err(Bad { problems: problems.as_slice().to_vec(), source }),
     };
-    match (resolve_jobs(&config, &source), resolve_http(&config.http, &source)) {
+    match (resolve_jobs(&config, &source), resolve_http(&config, &source)) {
         (Ok(jobs), Ok(http)) => Ok(Loaded { config, jobs, http, warnings, source }),
         (jobs, http) => {
             let problems = jobs.err().into_iter().chain(http.err()).flatten();

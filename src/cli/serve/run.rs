@@ -22,7 +22,7 @@ use crate::config;
 use crate::config::Problem;
 use crate::events::Events;
 use crate::hold::{LeaseFile, Stop};
-use crate::http::{HttpHandle, Progress};
+use crate::http::{HttpHandle, HttpSources, Progress};
 use crate::job::{JobName, NodeName};
 use crate::metrics::Metrics;
 use crate::replica::{Alive, Replica};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         Failure::drawn(config::render(&problems, &session.source, session::colour()))
     };
     let jobs = resolve_jobs(&session.config, &session.source).map_err(drawn)?;
-    let options = resolve_http(&session.config.http, &session.source).map_err(drawn)?;
+    let options = resolve_http(&session.config, &session.source).map_err(drawn)?;
     if let Some(count) = args.replicas {
         return multi::run(args, global, &node, count);
     }
@@ -85,7 +85,16 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         listen(stop.clone(), reload_requests.clone(), &mut tasks)?;
         let options = watch::Sender::new(options);
         let (facts, progress) = (watch::Sender::default(), Arc::new(Progress::from(SystemClock.boot())));
-        let served = socket.serve(&node, options.subscribe(), facts.subscribe(), Arc::clone(&progress));
+        let sources = HttpSources {
+            options: options.subscribe(),
+            facts: facts.subscribe(),
+            progress: Arc::clone(&progress),
+            metrics: metrics.clone(),
+            store_kind: session.config.store.kind(),
+            dropped_log_lines: log_writer::dropped_lines,
+            clock: Arc::new(SystemClock),
+        };
+        let served = socket.serve(&node, sources, session.store_opener());
         let (reloader, reloads) =
             Reloader::new(&session, node.clone(), global, args, options, metrics.tally());
         tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, reload_requests.clone()).run());

@@ -19,7 +19,7 @@ use crate::config::source::trust::{BadFolder, Flaw, check_below, check_folder, i
 use crate::config::{Config, LOCAL_STORE_FILE, Overrides, Problem, Purpose, Source, StoreUrl};
 use crate::job::ClusterName;
 use crate::store;
-use crate::store::{LocalStore, StartLocal, Store};
+use crate::store::{LocalStore, StartLocal, Store, StoreError};
 
 use super::args::global::GlobalArgs;
 use super::exit::{Exit, Failure};
@@ -75,6 +75,13 @@ impl Session {
     /// Starts to connect to the store. Needs a running runtime.
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
         open_store(&self.config.store, &self.config.cluster, &self.state_dir, LocalStore::start)
+    }
+
+    /// Returns a function that connects to the store once more, on a thread with a runtime of its own.
+    pub(crate) fn store_opener(&self) -> impl FnOnce() -> Result<Arc<dyn Store>, StoreError> + Send + use<> {
+        let (url, cluster) = (self.config.store.clone(), self.config.cluster.clone());
+        let state_dir = self.state_dir.clone();
+        move || store::open((&url, &cluster), &state_dir, LocalStore::start)
     }
 
     /// Fails if the store is a file that stays unusable until an operator acts. A file that is locked, or on a busy disk, may

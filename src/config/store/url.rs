@@ -65,6 +65,14 @@ impl StoreUrl {
         }
     }
 
+    /// Returns its kind in one word: `redis` or `local`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Local | Self::LocalPath(_) => "local",
+            Self::Redis(_) => "redis",
+        }
+    }
+
     /// Returns why a list of stores, a quorum of Redis servers, is refused.
     pub(crate) fn parse_list(texts: &[&str]) -> StoreUrlError {
         let odd = texts.iter().find(|text| {

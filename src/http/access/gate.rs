@@ -9,19 +9,9 @@ use crate::config::TokenRight;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::{Access, Route};
 use crate::http::state::HttpOptions;
-use crate::job::TokenName;
 
 use super::host::{BadHost, HostRule};
 use super::token::NamedToken;
-
-/// Who sends a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Visitor {
-    /// The name of the token; `None` without one.
-    pub(crate) name: Option<TokenName>,
-    /// What the visitor may do; `None`: only what everybody may.
-    pub(crate) may: Option<TokenRight>,
-}
 
 /// What a request presents to prove who sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,37 +30,32 @@ pub(crate) enum Refusal {
     WrongToken(ProblemDetails),
 }
 
-/// Returns who sends this request, or why it is refused. `own` is the address that this server listens on.
+/// Refuses a request that may not reach its handler. `own` is the address that this server listens on.
 pub(crate) fn admit(
     route: &Route,
     parts: &Parts,
     options: &HttpOptions,
     own: SocketAddr,
-) -> Result<Visitor, Refusal> {
+) -> Result<(), Refusal> {
     if !route.takes_any_host {
-        HostRule::of(options)
-            .admit(&parts.uri, &parts.headers)
-            .map_err(|bad| Refusal::Plain(of_host(&bad)))?;
+        let admitted = HostRule::of(options).admit(&parts.uri, &parts.headers);
+        admitted.map_err(|bad| Refusal::Plain(of_host(&bad)))?;
     }
-    let presented = presented(&parts.headers, options);
     let is_local = own.ip().to_canonical().is_loopback();
-    let visitor = match presented {
+    let may = match presented(&parts.headers, options) {
         Presented::Wrong => return Err(Refusal::WrongToken(wrong_token())),
-        Presented::Right(token) => Visitor { name: Some(token.name.clone()), may: Some(token.may) },
-        Presented::Nothing if options.tokens.is_empty() && is_local => {
-            Visitor { name: None, may: Some(TokenRight::Read) }
-        }
-        Presented::Nothing => Visitor { name: None, may: None },
+        Presented::Right(token) => Some(token.may),
+        Presented::Nothing => (options.tokens.is_empty() && is_local).then_some(TokenRight::Read),
     };
     let needed = match route.access {
-        Access::Open => return Ok(visitor),
+        Access::Open => return Ok(()),
         // Metrics contain nothing that jobs print: without tokens everybody may scrape them.
-        Access::Metrics if options.tokens.is_empty() => return Ok(visitor),
+        Access::Metrics if options.tokens.is_empty() => return Ok(()),
         Access::Metrics | Access::Read => TokenRight::Read,
         Access::Act => TokenRight::Act,
     };
-    match visitor.may {
-        Some(may) if may >= needed => Ok(visitor),
+    match may {
+        Some(may) if may >= needed => Ok(()),
         _ if options.tokens.is_empty() => Err(Refusal::Plain(no_tokens(needed, own.ip()))),
         Some(_) => Err(Refusal::Plain(not_allowed())),
         None => Err(Refusal::Plain(token_needed())),

@@ -3,6 +3,7 @@
 use axum::http::{Method, Request};
 
 use crate::http::access::token::{TokenBook, TokenText};
+use crate::job::TokenName;
 
 use super::*;
 
@@ -30,7 +31,7 @@ fn status(access: Access, token: Option<&str>, with_tokens: bool, own: &str) -> 
     }
     let (parts, ()) = request.body(()).expect("a request").into_parts();
     match admit(&route, &parts, &options(with_tokens), own.parse().expect("an address")) {
-        Ok(_) => 200,
+        Ok(()) => 200,
         Err(Refusal::Plain(problem) | Refusal::WrongToken(problem)) => problem.status.as_u16(),
     }
 }

@@ -9,7 +9,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{Method, Response, StatusCode, header};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodFilter, on};
 use tokio::time::{sleep, timeout};
 
@@ -42,7 +42,11 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         let (path, route) = (route.path, Arc::new(route));
         let handler = move |State(shared): State<Arc<Shared>>, request: Request| {
             let route = Arc::clone(&route);
-            async move { serve(&route, shared, request).await }
+            async move {
+                let response = serve(&route, Arc::clone(&shared), request).await;
+                shared.tally.count_request(route.path, response.status().as_u16());
+                response
+            }
         };
         router = router.route(path, on(filter, handler));
     }
@@ -50,16 +54,23 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     router
         .fallback(refuse(StatusCode::NOT_FOUND, "no such page"))
         .method_not_allowed_fallback(refuse(StatusCode::METHOD_NOT_ALLOWED, "this page takes another method"))
-        .layer(from_fn(check_and_protect))
+        .layer(from_fn_with_state(Arc::clone(&shared), check_and_protect))
         .with_state(shared)
 }
 
 /// Refuses malformed requests before any route, and sets the headers of every answer.
-async fn check_and_protect(request: Request, next: Next) -> Response<Body> {
+async fn check_and_protect(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let mut response = match check_form(&parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            shared.tally.count_refused();
+            problem.into_response()
+        }
     };
     protect(response.headers_mut());
     response
@@ -87,18 +98,18 @@ fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
 async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response<Body> {
     let (parts, _body) = request.into_parts();
     let options = shared.options.borrow().clone();
-    let visitor = match admit(route, &parts, &options, shared.address) {
-        Ok(visitor) => visitor,
+    match admit(route, &parts, &options, shared.address) {
+        Ok(()) => {}
         Err(Refusal::Plain(problem)) => return problem.into_response(),
         Err(Refusal::WrongToken(problem)) => {
             sleep(WRONG_TAKES).await;
+            shared.tally.count_wrong_token();
             let peer = parts.extensions.get::<ConnectionPeer>().map(|peer| peer.0.ip());
-            let wait = peer.and_then(|peer| shared.wrong_tokens().count(peer, shared.clock.boot()));
+            let wait = peer.and_then(|peer| shared.wrong_tokens.count(peer, shared.clock.boot()));
             return wait.map_or(problem, too_many).into_response();
         }
-    };
-    let call = Call { visitor };
-    match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
+    }
+    match timeout(HANDLED_WITHIN, (route.handler)(shared, Call { parts })).await {
         Ok(response) => response,
         Err(_) => ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time")
             .retry_after(1)

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use axum::extract::Query;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures_util::future::BoxFuture;
 
-use crate::http::access::gate::Visitor;
-use crate::http::health;
 use crate::http::state::Shared;
+use crate::http::{health, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +42,20 @@ pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<B
 /// A request that was admitted.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Who sends it.
-    pub(crate) visitor: Visitor,
+    pub(crate) parts: Parts,
+}
+
+impl Call {
+    /// Returns the value of a parameter of the address; `None` if it is absent.
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri).ok()?;
+        pairs.into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
+    }
+
+    /// Returns the value of a header; empty if it is absent, or is no text.
+    pub(crate) fn header(&self, name: HeaderName) -> &str {
+        self.parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
 }
 
 /// Every route.
@@ -57,6 +70,10 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
+        Route {
+            access: Access::Metrics,
+            ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
+        },
     ]
 }
 

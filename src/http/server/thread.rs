@@ -11,10 +11,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
+use crate::http::board::sweep::sweep_when_due;
 use crate::http::route::serve::router;
-use crate::http::state::Shared;
+use crate::http::state::{HttpSources, Shared};
 use crate::run::set_thread_nice;
+use crate::store::{Store, StoreError};
 
 use super::connection;
 use super::slots::ConnectionSlots;
@@ -45,19 +48,24 @@ pub struct HttpHandle {
 }
 
 impl HttpThread {
-    /// Serves connections of this listener until the handle is stopped.
+    /// Serves connections of this listener until the handle is stopped. `open_store` connects to the store of the
+    /// replica once more, on the thread's runtime: no reading for a page delays a request of the replica.
     ///
     /// # Errors
     /// If the thread or its runtime cannot be created.
-    pub fn start(listener: TcpListener, shared: Shared) -> io::Result<HttpHandle> {
+    pub fn start(
+        listener: TcpListener,
+        sources: HttpSources,
+        open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError> + Send + 'static,
+    ) -> io::Result<HttpHandle> {
         let (address, stop) = (listener.local_addr()?, CancellationToken::new());
         listener.set_nonblocking(true)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = mpsc::channel();
-        let stopped = stop.clone();
+        let (shared, stopped) = (Arc::new(Shared::new(address, sources)), stop.clone());
         std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
             set_thread_nice(NICE);
-            run(&runtime, listener, shared, stopped);
+            run(&runtime, listener, shared, open_store, stopped);
             // Nobody may wait for it.
             let _ = end.send(());
         })?;
@@ -74,11 +82,24 @@ impl HttpHandle {
     }
 }
 
-fn run(runtime: &Runtime, listener: TcpListener, shared: Shared, stop: CancellationToken) {
+fn run(
+    runtime: &Runtime,
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError>,
+    stop: CancellationToken,
+) {
     runtime.block_on(async move {
         let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-        let (router, slots) = (router(Arc::new(shared)), ConnectionSlots::default());
+        let (router, slots) = (router(Arc::clone(&shared)), ConnectionSlots::default());
         let mut connections = JoinSet::new();
+        let mut sweeps = JoinSet::new();
+        match open_store() {
+            Ok(store) => drop(sweeps.spawn(sweep_when_due(Arc::clone(&shared), store))),
+            Err(error) => {
+                warn!(%error, "HTTP: the store cannot be opened, metrics tell only what this replica saw")
+            }
+        }
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -88,7 +109,10 @@ fn run(runtime: &Runtime, listener: TcpListener, shared: Shared, stop: Cancellat
                         Some(slot) => drop(connections.spawn(connection::serve(
                             stream, peer, slot, router.clone(), stop.clone(),
                         ))),
-                        None => refuse(&stream),
+                        None => {
+                            shared.tally.count_refused();
+                            refuse(&stream);
+                        }
                     },
                     Err(_) => sleep(PAUSE).await,
                 },

@@ -104,8 +104,6 @@ catalogue! {
     FILE_LOAD = Gauge, "solocron_file_load_timestamp_seconds", [], LabelSets::SINGLE,
         "When the jobs file in effect was loaded";
     GUARDS = Gauge, "solocron_guards", [], LabelSets::SINGLE, "Guard processes of this replica";
-    PROCESSES_SWEPT = Counter, "solocron_processes_swept_total", [], LabelSets::SINGLE,
-        "Processes that runs left behind and that this replica killed";
     RUN_LOG_BYTES = Gauge, "solocron_run_log_bytes", [], LabelSets::SINGLE,
         "Size of the run logs in the state folder";
     DISK_OK = Gauge, "solocron_disk_ok", [], LabelSets::SINGLE,

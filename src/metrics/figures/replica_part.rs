@@ -40,8 +40,6 @@ pub struct ReplicaFigures {
     pub concerns_warning: u64,
     /// Guard processes of this replica.
     pub guards: u64,
-    /// Processes that runs left behind and that it killed, since it started.
-    pub processes_swept: u64,
     /// The size of its run logs, in bytes.
     pub run_log_bytes: u64,
     /// Whether the disk of its state folder answers and has room for run logs.
@@ -130,7 +128,7 @@ impl ReplicaFigures {
         samples
     }
 
-    fn own_samples(&self) -> [Samples; 12] {
+    fn own_samples(&self) -> [Samples; 11] {
         let flag = |is_so| [f64::from(u8::from(is_so))];
         let count = |count: u64| [count as f64];
         let WaitingCounts { held, undecided, capacity } = self.waiting;
@@ -146,7 +144,6 @@ impl ReplicaFigures {
                 &[self.concerns_error, self.concerns_warning].map(|count| count as f64),
             ),
             numbers(&catalogue::GUARDS, &count(self.guards)),
-            numbers(&catalogue::PROCESSES_SWEPT, &count(self.processes_swept)),
             numbers(&catalogue::RUN_LOG_BYTES, &count(self.run_log_bytes)),
             numbers(&catalogue::DISK_OK, &flag(self.is_disk_ok)),
             numbers(&catalogue::LOG_LINES_DROPPED, &count(self.log_lines_dropped)),

@@ -41,9 +41,10 @@ pub(crate) fn expected_run(spec: &JobSpec, tick: Tick) -> Duration {
 /// change of the schedule, the last pause or resume, and the end of a pause, or `now` during one. `since` is
 /// from when on the job is known to be in the file; it counts if the job never succeeded.
 pub fn success_awaited_since(figures: &JobFigures, since: UtcMillis, now: UtcMillis) -> UtcMillis {
-    let never = || figures.bad_since.filter(|_| figures.bad > 0).map_or(since, |bad| bad.min(since));
+    let never =
+        || figures.failing_since.filter(|_| figures.failures_in_row > 0).map_or(since, |bad| bad.min(since));
     let instants = [
-        Some(figures.ok.map_or_else(never, Tick::instant)),
+        Some(figures.last_success_tick.map_or_else(never, Tick::instant)),
         Some(figures.schedule_since),
         figures.paused_at,
         figures.paused_until.map(|until| until.min(now)),

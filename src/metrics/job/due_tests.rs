@@ -14,7 +14,7 @@ fn tick(text: &str) -> Tick {
 
 /// A job without a success since that instant.
 fn ok(text: &str) -> JobFigures {
-    JobFigures { ok: Some(tick(text)), ..JobFigures::default() }
+    JobFigures { last_success_tick: Some(tick(text)), ..JobFigures::default() }
 }
 
 /// By when the next success is due, if the job is in the file since the year 2026 began.
@@ -72,7 +72,11 @@ fn a_success_is_due_after_the_tick_that_follows_the_last_one() {
 fn a_job_that_never_succeeded_is_awaited_since_it_is_known_or_since_it_fails() {
     let now = "2026-11-20T09:00:00Z";
     assert_eq!(success(DAILY, &JobFigures::default(), now), "2026-01-01T04:30:00.000Z");
-    let fails = |bad_since| JobFigures { bad: 3, bad_since: Some(at(bad_since)), ..JobFigures::default() };
+    let fails = |failing_since| JobFigures {
+        failures_in_row: 3,
+        failing_since: Some(at(failing_since)),
+        ..JobFigures::default()
+    };
     assert_eq!(success(DAILY, &fails("2025-12-24T02:31:00Z"), now), "2025-12-25T04:30:00.000Z");
     assert_eq!(success(DAILY, &fails("2026-03-01T02:31:00Z"), now), "2026-01-01T04:30:00.000Z");
 }

@@ -9,13 +9,13 @@ pub struct JobFigures {
     /// The oldest tick that is not decided. It may not have come yet. `None` if no tick is left.
     pub undecided: Option<Tick>,
     /// The newest tick whose run succeeded.
-    pub ok: Option<Tick>,
+    pub last_success_tick: Option<Tick>,
     /// When the newest successful run ended.
-    pub ok_at: Option<UtcMillis>,
+    pub last_success_end: Option<UtcMillis>,
     /// How many ticks in a row did not succeed.
-    pub bad: u64,
+    pub failures_in_row: u64,
     /// When the first of these ended, or was decided.
-    pub bad_since: Option<UtcMillis>,
+    pub failing_since: Option<UtcMillis>,
     /// When the job's schedule replaced another; 0 if it is its first.
     pub schedule_since: UtcMillis,
     /// Until when the job is paused, or was.

@@ -130,9 +130,9 @@ impl KnownSeries {
             (self.instants.decision_due, self.instants.success_due) = (None, None);
             self.due_from = None;
         }
-        self.ok = self.ok.max(figures.ok);
-        self.succeeded(figures.ok_at);
-        self.failed(figures.bad_since.filter(|_| figures.bad > 0));
+        self.ok = self.ok.max(figures.last_success_tick);
+        self.succeeded(figures.last_success_end);
+        self.failed(figures.failing_since.filter(|_| figures.failures_in_row > 0));
         self.figures = Some(figures);
     }
 
@@ -203,7 +203,8 @@ impl KnownSeries {
 
     fn awaited_since(&self, now: UtcMillis) -> UtcMillis {
         let read = self.figures.clone().unwrap_or_default();
-        let since = success_awaited_since(&JobFigures { ok: self.ok, ..read }, self.since, now);
+        let since =
+            success_awaited_since(&JobFigures { last_success_tick: self.ok, ..read }, self.since, now);
         if self.is_first_sight { since } else { since.max(self.since) }
     }
 

@@ -94,8 +94,8 @@ fn succeeded(tick: &str) -> JobFigures {
     let ok = Tick(at(tick));
     JobFigures {
         undecided: hourly().schedule.next_after(ok.instant()),
-        ok: Some(ok),
-        ok_at: Some(ok.instant().plus(Duration::from_secs(60))),
+        last_success_tick: Some(ok),
+        last_success_end: Some(ok.instant().plus(Duration::from_secs(60))),
         ..JobFigures::default()
     }
 }
@@ -126,7 +126,8 @@ fn no_instant_goes_back_when_the_store_forgets() {
     let before = known.instants("20T08:31:00");
     known.series.learn(&job(), JobFigures::default());
     assert_eq!(known.instants("20T08:32:00"), before);
-    let older = JobFigures { bad: 2, bad_since: Some(at("18T08:00:00")), ..succeeded("19T03:00:00") };
+    let older =
+        JobFigures { failures_in_row: 2, failing_since: Some(at("18T08:00:00")), ..succeeded("19T03:00:00") };
     known.series.learn(&job(), older);
     assert_eq!(known.instants("20T08:33:00"), JobInstants { failure: at("18T08:00:00"), ..before });
 }
@@ -240,7 +241,7 @@ fn in_trouble_are_jobs_that_failed_are_overdue_or_paused_or_run_here() {
     assert_eq!(in_trouble(&mut learned(well.clone()), "20T09:59:00"), []);
     let overdue = in_trouble(&mut learned(well.clone()), "20T10:00:30");
     assert!(overdue.first().is_some_and(|row| row.instants.is_some() && row.counts.is_none()));
-    let failed = JobFigures { bad: 1, bad_since: Some(at("20T08:20:00")), ..well.clone() };
+    let failed = JobFigures { failures_in_row: 1, failing_since: Some(at("20T08:20:00")), ..well.clone() };
     assert_eq!(in_trouble(&mut learned(failed), "20T08:31:00").len(), 1);
     let paused = JobFigures { paused_until: Some(at("20T12:00:00")), ..well.clone() };
     assert!(in_trouble(&mut learned(paused), "20T08:31:00")[0].is_paused);

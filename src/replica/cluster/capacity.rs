@@ -34,6 +34,11 @@ impl Capacity {
         self.limit
     }
 
+    /// Returns how many jobs have a tick that waits for a slot.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     pub(crate) fn is_unlimited(&self) -> bool {
         self.limit.is_none()
     }

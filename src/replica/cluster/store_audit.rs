@@ -39,6 +39,11 @@ impl Inspection {
         is_due
     }
 
+    /// Returns how many concerns of this grade the last inspection found.
+    pub(crate) fn count(&self, grade: Grade) -> u64 {
+        self.told.iter().filter(|concern| concern.grade == grade).count() as u64
+    }
+
     /// Returns the concerns that have not been logged yet. `None`: the store did not answer the inspection, which is
     /// repeated.
     pub(crate) fn news_of(&mut self, found: Option<Vec<Concern>>) -> Vec<Concern> {

@@ -175,6 +175,11 @@ impl Guards {
         Ok(socket)
     }
 
+    /// Returns how many guards are ready for a run; 0 while one is being made. Does not block.
+    pub fn ready(&self) -> usize {
+        self.try_lock().and_then(|current| current.as_ref().map(|zygote| zygote.pool.len())).unwrap_or(0)
+    }
+
     /// Whether a guard is likely to be ready for a run. Does not block.
     pub(in crate::run) fn has_ready_guard(&self) -> bool {
         self.try_lock().is_some_and(|current| current.as_ref().is_some_and(|zygote| !zygote.pool.is_empty()))

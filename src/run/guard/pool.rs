@@ -48,6 +48,11 @@ impl GuardPool {
         self.lines.pop_front()
     }
 
+    /// Returns how many guards are ready.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
     /// Whether no guard is ready.
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()

@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub struct RunLogs {
     /// Whether anything is stored at all.
     is_kept: bool,
     pruned: Mutex<Option<UtcMillis>>,
+    /// What was found when logs were last pruned.
+    found: Arc<PruneFindings>,
     /// Jobs whose folders were created once. If a folder has gone since, the next run of the job creates it.
     folders: Mutex<HashSet<JobName>>,
 }
@@ -75,6 +78,7 @@ impl RunLogs {
             warnings: FileWarnings::default(),
             is_kept: true,
             pruned: Mutex::default(),
+            found: Arc::default(),
             folders: Mutex::default(),
         }
     }
@@ -250,12 +254,25 @@ impl RunLogs {
         if !self.is_prune_due(now) {
             return;
         }
-        let state_dir = self.state_dir.clone();
-        let pruning = tokio::task::spawn_blocking(move || prune_files(&state_dir, &policy, now));
+        let (state_dir, found) = (self.state_dir.clone(), Arc::clone(&self.found));
+        let pruning = tokio::task::spawn_blocking(move || {
+            prune_files(&state_dir, &policy, now);
+            found.look_at(&state_dir);
+        });
         pruning.await.expect("deleting logs neither panics nor is it aborted");
         if let Err(error) = self.journal.compact(policy, now).await {
             tracing::warn!(%error, "cannot compact runs.jsonl");
         }
+    }
+
+    /// Returns the size of all logs, in bytes, as of the last time that they were pruned.
+    pub fn log_bytes(&self) -> u64 {
+        self.found.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the disk answers, and had room for logs the last time that they were pruned.
+    pub fn is_disk_ok(&self) -> bool {
+        !self.disk.is_hanging() && !self.found.is_full.load(Ordering::Relaxed)
     }
 
     fn is_prune_due(&self, now: UtcMillis) -> bool {
@@ -283,6 +300,23 @@ impl RunLogs {
         let path = self.log_path(&entry.job, entry.run);
         let log = path.exists().then(|| path.strip_prefix(&self.state_dir).unwrap_or(&path).to_owned());
         RunEntry { log, ..entry }
+    }
+}
+
+/// What was found when logs were last pruned.
+#[derive(Debug, Default)]
+struct PruneFindings {
+    bytes: AtomicU64,
+    /// Whether so little of the disk was free that no log is written.
+    is_full: AtomicBool,
+}
+
+impl PruneFindings {
+    fn look_at(&self, state_dir: &Path) {
+        let bytes = paths::list(state_dir).iter().map(|run| run.bytes).sum();
+        self.bytes.store(bytes, Ordering::Relaxed);
+        let is_full = DiskReserve::of(state_dir).is_some_and(|reserve| reserve.check().is_err());
+        self.is_full.store(is_full, Ordering::Relaxed);
     }
 }
 

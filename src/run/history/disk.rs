@@ -39,6 +39,11 @@ impl std::fmt::Debug for Disk {
 }
 
 impl Disk {
+    /// Whether work was given up and still hangs.
+    pub(crate) fn is_hanging(&self) -> bool {
+        self.hanging.load(Ordering::Relaxed) > 0
+    }
+
     /// Does this work off the runtime, and returns its result. After `patience` the work is given up with an error
     /// and continues in the background; `late` then receives its result. While given-up work hangs, no other work is
     /// begun, and the same error is returned at once.

@@ -8,7 +8,7 @@ use crate::time::UtcMillis;
 
 /// The stored fields of a record that a standing is read from. `schema` comes first: a record without it is none. `tries` is
 /// among them because no record is read without it.
-pub(crate) const STANDING_FIELDS: [&str; 20] = [
+pub(crate) const STANDING_FIELDS: [&str; 24] = [
     "schema",
     "fence",
     "mark",
@@ -29,6 +29,10 @@ pub(crate) const STANDING_FIELDS: [&str; 20] = [
     "paused_at",
     "lost",
     "leaps",
+    "ok",
+    "ok_at",
+    "bad",
+    "bad_since",
 ];
 
 /// How a job stands. Each field means what the field of this name means in a [`Record`].
@@ -70,6 +74,14 @@ pub struct JobStanding {
     pub paused: Option<UtcMillis>,
     /// When the job was last paused or resumed.
     pub paused_at: Option<UtcMillis>,
+    /// The newest tick whose run succeeded.
+    pub last_success_tick: Option<Tick>,
+    /// When the newest successful run ended.
+    pub last_success_end: Option<UtcMillis>,
+    /// How many ticks in a row did not succeed.
+    pub failures_in_row: u64,
+    /// When the first of these ended.
+    pub failing_since: Option<UtcMillis>,
 }
 
 impl JobStanding {
@@ -94,6 +106,40 @@ impl JobStanding {
             schedule_since: record.schedule_since,
             paused: record.paused,
             paused_at: record.paused_at,
+            last_success_tick: record.last_success_tick,
+            last_success_end: record.last_success_end,
+            failures_in_row: record.failures_in_row,
+            failing_since: record.failing_since,
+        }
+    }
+
+    /// Returns a record with these fields; the others are as in one that was never written.
+    pub fn to_record(&self) -> Record {
+        let standing = self.clone();
+        Record {
+            schema: standing.schema,
+            fence: standing.fence,
+            mark: standing.mark,
+            leaps: standing.leaps,
+            lost_after: standing.lost_after,
+            locked_until: standing.locked_until,
+            lease: standing.lease,
+            phase: standing.phase,
+            run: standing.run,
+            tick: standing.tick,
+            started: standing.started,
+            ended: standing.ended,
+            verdict: standing.verdict,
+            owner: standing.owner,
+            schedule_hash: standing.schedule_hash,
+            schedule_since: standing.schedule_since,
+            paused: standing.paused,
+            paused_at: standing.paused_at,
+            last_success_tick: standing.last_success_tick,
+            last_success_end: standing.last_success_end,
+            failures_in_row: standing.failures_in_row,
+            failing_since: standing.failing_since,
+            ..Record::empty(Era::default())
         }
     }
 
@@ -101,8 +147,7 @@ impl JobStanding {
     /// open leap.
     pub fn decided_by(&self, now: UtcMillis) -> UtcMillis {
         // The rule is the record's.
-        let (schema, mark, leaps) = (self.schema, self.mark, self.leaps.clone());
-        Record { schema, mark, leaps, ..Record::empty(Era::default()) }.decided_by(now)
+        self.to_record().decided_by(now)
     }
 }
 
@@ -134,6 +179,10 @@ mod tests {
             paused: Some(now),
             paused_at: Some(now),
             paused_why: Some("why".into()),
+            last_success_tick: Some(Tick(now)),
+            last_success_end: Some(now),
+            failures_in_row: 3,
+            failing_since: Some(now),
             ..Record::empty(Era("e".into()))
         };
         let mut fields: BTreeMap<String, String> =
@@ -145,6 +194,7 @@ mod tests {
 
         let standing = JobStanding::of(&read);
         assert_eq!(standing, JobStanding::of(&record));
+        assert_eq!(standing, JobStanding::of(&standing.to_record()));
         for at in [now, now.plus(Duration::from_secs(90))] {
             assert_eq!(standing.decided_by(at), record.decided_by(at), "{at:?}");
         }

@@ -193,7 +193,7 @@ mod tests {
         let schema = standing_of("k", list(&newer)).expect("an answer").map(|standing| standing.schema);
         assert_eq!(schema, Some(2));
         let short = standing_of("k", list(&values[1..])).expect_err("a field is missing").to_string();
-        assert_eq!(short, "the store gave 19 fields of `k`, 20 were asked for");
+        assert_eq!(short, "the store gave 23 fields of `k`, 24 were asked for");
     }
 
     #[test]

@@ -118,6 +118,17 @@ impl Contest {
         &self.spec
     }
 
+    /// Returns for how long the tick whose claim is to be sent is late; `None` if no claim is to be sent, or its tick has not
+    /// come.
+    pub(crate) fn waits_since(&self, now: UtcMillis) -> Option<Duration> {
+        match &self.state {
+            ClaimState::Waiting { bid, .. } if bid.tick.instant() <= now => {
+                Some(now.since(bid.tick.instant()))
+            }
+            ClaimState::Waiting { .. } | ClaimState::Idle | ClaimState::Asking { .. } => None,
+        }
+    }
+
     /// Whether the job's record still has to be opened.
     pub fn is_unopened(&self) -> bool {
         !self.opening.is_open()
