@@ -26,7 +26,8 @@ COPY --from=build /build/target/release/solocron /usr/local/bin/solocron
 # By number: Kubernetes' runAsNonRoot asks for one.
 USER 7070:7070
 WORKDIR /var/lib/solocron
-ENV SOLOCRON_STATE_DIR=/var/lib/solocron
+ENV SOLOCRON_STATE_DIR=/var/lib/solocron SOLOCRON_LISTEN=0.0.0.0:7070
+EXPOSE 7070
 VOLUME /var/lib/solocron
 # As PID 1 it passes signals on and reaps what jobs leave behind: no tini or --init is needed. SIGTERM drains: give it
 # the time, `docker stop --time 45`.

@@ -147,7 +147,7 @@ pub(crate) const KEYS: &[Key] = &[
         HTTP,
         "listen",
         Absent::Is("\"127.0.0.1:7070\""),
-        "address of page, API and metrics. `run --replicas N` takes this port and the N − 1 after it",
+        "address of [health and metrics](http.md). `run --replicas N` takes this port and the N − 1 after it",
     )
     .or(&["address", "bind", "port"]),
     key(
