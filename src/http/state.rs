@@ -8,14 +8,17 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::config::BaseUrl;
+use crate::events::Events;
 use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::access::throttle::WrongTokens;
 use super::access::token::TokenBook;
+use super::board::Board;
 use super::board::standings::{FileJobs, SweepCounts, SweepFindings};
 use super::health::Progress;
+use super::live::StreamSlots;
 use super::route::table::routes;
 
 /// What jobs.toml says that concerns HTTP. A reload replaces it; only the address stays.
@@ -42,6 +45,8 @@ pub struct HttpSources {
     pub progress: Arc<Progress>,
     /// What the replica counts.
     pub metrics: Metrics,
+    /// What happens on the replica.
+    pub events: Events,
     /// The kind of its store: `redis` or `local`.
     pub store_kind: &'static str,
     /// Returns how many lines of its log were dropped since it started.
@@ -59,6 +64,7 @@ pub(super) struct Shared {
     pub(super) facts: watch::Receiver<ReplicaFacts>,
     pub(super) progress: Arc<Progress>,
     pub(super) metrics: Metrics,
+    pub(super) events: Events,
     pub(super) store_kind: &'static str,
     pub(super) dropped_log_lines: fn() -> u64,
     pub(super) clock: Arc<dyn Clock>,
@@ -66,6 +72,10 @@ pub(super) struct Shared {
     pub(super) tally: HttpTally,
     /// The addresses that sent wrong tokens lately.
     pub(super) wrong_tokens: WrongTokens,
+    /// What is known of all jobs while somebody looks.
+    pub(super) board: Board,
+    /// The slots for streams.
+    pub(super) streams: StreamSlots,
     jobs: Mutex<KnownJobs>,
 }
 
@@ -82,17 +92,21 @@ struct KnownJobs {
 impl Shared {
     /// Returns what handlers share, for a server at this address.
     pub(super) fn new(address: SocketAddr, sources: HttpSources) -> Self {
-        let HttpSources { options, facts, progress, metrics, store_kind, dropped_log_lines, clock } = sources;
+        let HttpSources { options, facts, progress, metrics, events, store_kind, dropped_log_lines, clock } =
+            sources;
         let file = Arc::clone(&options.borrow().jobs);
         let series = JobSeries::of(file.values(), clock.utc());
         let jobs = KnownJobs { file, series, counts: SweepCounts::default(), scraped: None };
         let paths: Vec<&'static str> = routes().iter().map(|route| route.path).collect();
         Self {
             address,
+            board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
+            streams: StreamSlots::default(),
             options,
             facts,
             progress,
             metrics,
+            events,
             store_kind,
             dropped_log_lines,
             clock,

@@ -109,7 +109,7 @@ impl Board {
     /// Returns these jobs with all glanced entries, without output; a name that nobody knows is left out. Waits a moment for
     /// what was not read yet.
     pub(crate) async fn view(&self, jobs: &[JobName]) -> Result<BoardView, Unread> {
-        self.wait_for(|looked_at, board| board.view_of(looked_at, Some(jobs))).await
+        self.view_jobs(Some(jobs)).await
     }
 
     /// Returns one job, as [`Board::view`] does.
@@ -121,12 +121,12 @@ impl Board {
     /// Returns all jobs, each with its newest entry, or with all glanced ones if that did not end well. Waits a moment for
     /// what was not read yet.
     pub(crate) async fn view_all(&self) -> Result<BoardView, Unread> {
-        self.wait_for(|looked_at, board| board.view_of(looked_at, None)).await
+        self.view_jobs(None).await
     }
 
     /// Returns how all jobs stand. It is at most a second older than what is known.
     pub(crate) async fn list(&self) -> Result<BoardList, Unread> {
-        self.wait_for(|looked_at, board| (board.list_of(looked_at), true)).await
+        self.see(|kept| self.list_of(kept)).await
     }
 
     /// Returns the job that has this run, or had it lately, as far as the board knows.
@@ -136,12 +136,12 @@ impl Board {
         if let Some(listed) = listed {
             return Ok(Some(listed.job.clone()));
         }
-        self.wait_for(|looked_at, _| (looked_at.table.job_of_run(run).cloned(), true)).await
+        self.see(|kept| kept.table.job_of_run(run).cloned()).await
     }
 
     /// Whether the file or the store has this job.
     pub(crate) async fn knows(&self, job: &JobName) -> Result<(), Unread> {
-        let is_known = self.wait_for(|looked_at, _| (looked_at.table.has(job), true)).await?;
+        let is_known = self.see(|kept| kept.table.has(job)).await?;
         if is_known { Ok(()) } else { Err(Unread::NoSuchJob(self.nearest_to(job))) }
     }
 
@@ -191,58 +191,71 @@ impl Board {
         Some(change(kept))
     }
 
-    /// Looks at the board until `look` says that it saw everything, a moment at most.
-    async fn wait_for<T>(&self, look: impl Fn(&mut LookedAt, &Self) -> (T, bool)) -> Result<T, Unread> {
+    /// Waits until what is kept is enough, a moment at most, and not while the store does not answer.
+    async fn wait_until(&self, is_enough: impl Fn(&mut LookedAt) -> bool) {
         let until = Instant::now() + WAITS_FOR;
         let mut reads = self.reads.subscribe();
-        loop {
-            let seen = self.look(&look);
-            let is_away = self.facts.borrow().is_store_away;
-            match seen {
-                Some((seen, is_complete)) if is_complete || is_away => return Ok(seen),
-                None if is_away => return Err(Unread::Store),
-                _ => {}
-            }
+        while !self.look(&is_enough).unwrap_or(false) && !self.facts.borrow().is_store_away {
             self.asked.notify_one();
             if timeout_at(until, reads.changed()).await.is_err() {
-                return seen.map(|(seen, _)| seen).ok_or(Unread::Store);
+                return;
             }
         }
     }
 
-    /// Looks at the board once; `None` before all jobs were read.
-    fn look<T>(&self, look: impl Fn(&mut LookedAt, &Self) -> T) -> Option<T> {
+    /// Looks at what is kept, once how all jobs stand was read.
+    async fn see<T>(&self, see: impl Fn(&mut LookedAt) -> T) -> Result<T, Unread> {
+        self.wait_until(|_| true).await;
+        self.look(see).ok_or(Unread::Store)
+    }
+
+    /// Looks at what is kept; `None` before how all jobs stand was read.
+    fn look<T>(&self, look: impl Fn(&mut LookedAt) -> T) -> Option<T> {
         let now = self.clock.boot();
         let file: Arc<FileJobs> = Arc::clone(&self.options.borrow().jobs);
         let mut kept = self.lock();
         let kept = kept.get_or_insert_with(|| LookedAt::new(&file, now));
         kept.at = now;
         kept.table.reload(&file);
-        kept.is_swept.then(|| look(kept, self))
+        kept.is_swept.then(|| look(kept))
     }
 
-    fn view_of(&self, kept: &mut LookedAt, jobs: Option<&[JobName]>) -> (BoardView, bool) {
+    /// Notes that somebody looks at these jobs, or at all. Returns whether everything about them was read.
+    fn note_view(&self, kept: &mut LookedAt, jobs: Option<&[JobName]>) -> bool {
         let now = self.clock.boot();
-        let all: Vec<JobName>;
-        let names: &[JobName] = match jobs {
-            Some(jobs) => jobs,
-            None => {
-                all = kept.table.names().cloned().collect();
-                &all
+        match jobs {
+            Some(jobs) => {
+                kept.table.note_view(jobs.iter(), true, now);
+                kept.table.is_current(jobs.iter(), now)
             }
-        };
-        kept.table.note_view(names.iter(), jobs.is_some(), now);
-        let is_complete = kept.table.is_current(names.iter(), now);
+            None => {
+                let all: Vec<JobName> = kept.table.names().cloned().collect();
+                kept.table.note_view(all.iter(), false, now);
+                kept.table.is_current(all.iter(), now)
+            }
+        }
+    }
+
+    async fn view_jobs(&self, jobs: Option<&[JobName]>) -> Result<BoardView, Unread> {
+        self.wait_until(|kept| self.note_view(kept, jobs)).await;
+        self.look(|kept| self.view_of(kept, jobs)).ok_or(Unread::Store)
+    }
+
+    fn view_of(&self, kept: &mut LookedAt, jobs: Option<&[JobName]>) -> BoardView {
+        let is_complete = self.note_view(kept, jobs);
         let facts = self.facts.borrow().clone();
         let store_now = self.store_now().unwrap_or_default();
-        let view = BoardView {
-            snapshot: kept.snapshot(store_now, &facts.peers, Some(names)),
-            as_of: kept.table.as_of(names.iter(), facts.store_now.unwrap_or(store_now)),
+        let latest = facts.store_now.unwrap_or(store_now);
+        BoardView {
+            snapshot: kept.snapshot(store_now, &facts.peers, jobs),
+            as_of: match jobs {
+                Some(jobs) => kept.table.as_of(jobs.iter(), latest),
+                None => kept.table.as_of(kept.table.names(), latest),
+            },
             is_complete,
             is_store_away: facts.is_store_away,
             version: self.version(kept, &facts),
-        };
-        (view, is_complete)
+        }
     }
 
     fn list_of(&self, kept: &mut LookedAt) -> BoardList {

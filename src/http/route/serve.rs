@@ -109,7 +109,9 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
             return wait.map_or(problem, too_many).into_response();
         }
     }
-    match timeout(HANDLED_WITHIN, (route.handler)(shared, Call { parts })).await {
+    // Without tokens, nobody sees what jobs print.
+    let call = Call { route: route.path, parts, shows_output: !options.tokens.is_empty() };
+    match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
         Ok(response) => response,
         Err(_) => ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time")
             .retry_after(1)

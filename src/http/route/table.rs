@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures_util::future::BoxFuture;
 
 use crate::http::state::Shared;
-use crate::http::{health, scrape};
+use crate::http::{api, health, live, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,14 +42,30 @@ pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<B
 /// A request that was admitted.
 #[derive(Debug)]
 pub(crate) struct Call {
+    /// The path of its route, with `{name}` for its variable parts.
+    pub(crate) route: &'static str,
     pub(crate) parts: Parts,
+    /// Whether the answer may contain what jobs print: only who sent a token sees it.
+    pub(crate) shows_output: bool,
 }
 
 impl Call {
+    /// Returns a variable part of the path, as it stands in the address; `None` if the route has none of this name. Names and
+    /// ids contain nothing that addresses escape.
+    pub(crate) fn path(&self, name: &str) -> Option<&str> {
+        let mut parts = self.route.split('/').zip(self.parts.uri.path().split('/'));
+        let is_it = |part: &str| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(name);
+        parts.find(|(part, _)| is_it(part)).map(|(_, value)| value)
+    }
+
+    /// Returns the parameters of the address, in their order.
+    pub(crate) fn parameters(&self) -> Vec<(String, String)> {
+        Query::try_from_uri(&self.parts.uri).map(|Query(pairs)| pairs).unwrap_or_default()
+    }
+
     /// Returns the value of a parameter of the address; `None` if it is absent.
     pub(crate) fn query(&self, name: &str) -> Option<String> {
-        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri).ok()?;
-        pairs.into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
+        self.parameters().into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
     /// Returns the value of a header; empty if it is absent, or is no text.
@@ -67,14 +83,39 @@ pub(crate) fn routes() -> Vec<Route> {
         takes_any_host: true,
         handler,
     };
-    vec![
+    let read = |path, handler| Route {
+        access: Access::Read,
+        takes_any_host: false,
+        ..open(path, handler)
+    };
+    let mut routes = vec![
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
         Route {
             access: Access::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
-    ]
+        Route {
+            takes_any_host: false,
+            ..open("/api/v1/openapi.json", |_, _| Box::pin(async { api::openapi() }))
+        },
+    ];
+    routes.extend([
+        read("/api/v1/status", |shared, call| Box::pin(async move { api::status(&shared, &call).await })),
+        read("/api/v1/replicas", |shared, call| Box::pin(async move { api::replicas(&shared, &call).await })),
+        read("/api/v1/jobs", |shared, call| Box::pin(async move { api::jobs(&shared, &call).await })),
+        read("/api/v1/jobs/{job}", |shared, call| Box::pin(async move { api::job(&shared, &call).await })),
+        read("/api/v1/jobs/{job}/next", |shared, call| {
+            Box::pin(async move { api::next_ticks(&shared, &call).await })
+        }),
+        read("/api/v1/jobs/{job}/why", |shared, call| {
+            Box::pin(async move { api::why(&shared, &call).await })
+        }),
+        read("/api/v1/history", |shared, call| Box::pin(async move { api::history(&shared, &call).await })),
+        read("/api/v1/runs/{run}", |shared, call| Box::pin(async move { api::run(&shared, &call).await })),
+        read("/api/v1/events", |shared, call| Box::pin(async move { live::events(shared, &call) })),
+    ]);
+    routes
 }
 
 fn healthz(shared: &Shared) -> Response<Body> {
