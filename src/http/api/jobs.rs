@@ -18,7 +18,7 @@ use crate::view::status::{JobView, StatusView};
 use crate::view::text::time_format::Rfc3339;
 
 use super::parameters::Parameters;
-use super::reply::{Answer, job_of, json, no_store, of_store, settled, tagged};
+use super::reply::{ApiResult, job_of, json, no_store, of_store, settled, tagged};
 use super::status::StatusAnswer;
 
 /// The last page that can be asked for.
@@ -68,7 +68,7 @@ fn query_of(call: &Call) -> Result<JobQuery, ProblemDetails> {
     })
 }
 
-async fn page(shared: &Shared, call: &Call) -> Answer {
+async fn page(shared: &Shared, call: &Call) -> ApiResult {
     let query = query_of(call)?;
     let listed = shared.board.list().await?;
     let page = listed.list.page(&query);
@@ -96,7 +96,7 @@ pub(crate) async fn job(shared: &Shared, call: &Call) -> Response<Body> {
     settled(one(shared, call).await)
 }
 
-async fn one(shared: &Shared, call: &Call) -> Answer {
+async fn one(shared: &Shared, call: &Call) -> ApiResult {
     Parameters::of(call, &[])?;
     let view = shared.board.view_one(&job_of(call)?).await?;
     tagged(call, &view.version, || json(&StatusAnswer::of(shared, &view)))
@@ -107,7 +107,7 @@ pub(crate) async fn next_ticks(shared: &Shared, call: &Call) -> Response<Body> {
     settled(coming(shared, call).await)
 }
 
-async fn coming(shared: &Shared, call: &Call) -> Answer {
+async fn coming(shared: &Shared, call: &Call) -> ApiResult {
     let given = Parameters::of(call, &["n"])?;
     let (job, count) = (job_of(call)?, given.number("n", (1, COMING.0), COMING.1)?);
     let spec = shared.options.borrow().jobs.get(&job).cloned();
@@ -127,7 +127,7 @@ pub(crate) async fn why(shared: &Shared, call: &Call) -> Response<Body> {
     settled(explained(shared, call).await)
 }
 
-async fn explained(shared: &Shared, call: &Call) -> Answer {
+async fn explained(shared: &Shared, call: &Call) -> ApiResult {
     let given = Parameters::of(call, &["at"])?;
     let no_time = ProblemDetails::new(StatusCode::BAD_REQUEST, "`at` is not a time");
     let time = match given.text("at").map(When::read) {

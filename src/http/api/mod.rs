@@ -13,3 +13,6 @@ pub(super) use jobs::{job, jobs, next_ticks, why};
 pub(super) use reply::openapi;
 pub(super) use runs::run;
 pub(super) use status::{replicas, status};
+
+#[cfg(test)]
+mod openapi_tests;

@@ -14,10 +14,10 @@ use crate::store::StoreError;
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
 /// An answer, or what is wrong.
-pub(super) type Answer = Result<Response<Body>, ProblemDetails>;
+pub(super) type ApiResult = Result<Response<Body>, ProblemDetails>;
 
 /// Returns the answer for the client.
-pub(super) fn settled(answer: Answer) -> Response<Body> {
+pub(super) fn settled(answer: ApiResult) -> Response<Body> {
     answer.unwrap_or_else(ProblemDetails::into_response)
 }
 
@@ -27,14 +27,14 @@ pub(crate) fn openapi() -> Response<Body> {
 }
 
 /// Returns a value as JSON.
-pub(super) fn json(value: &impl Serialize) -> Answer {
+pub(super) fn json(value: &impl Serialize) -> ApiResult {
     let text = serde_json::to_string(value);
     let failed = |_| ProblemDetails::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer cannot be written");
     text.map(|text| of_json(text + "\n")).map_err(failed)
 }
 
 /// Returns a value as JSON with this version, or that the client has it already.
-pub(super) fn tagged(call: &Call, version: &str, value: impl FnOnce() -> Answer) -> Answer {
+pub(super) fn tagged(call: &Call, version: &str, value: impl FnOnce() -> ApiResult) -> ApiResult {
     let tag = format!("\"{version}\"");
     let mut response = if has_it(call.header(header::IF_NONE_MATCH), &tag) {
         let mut unchanged = Response::new(Body::empty());

@@ -11,7 +11,7 @@ use crate::view::status::{ReplicaView, StatusView};
 use crate::view::text::time_format::Rfc3339;
 
 use super::parameters::Parameters;
-use super::reply::{Answer, json, settled, tagged};
+use super::reply::{ApiResult, json, settled, tagged};
 
 /// What `status --format json` prints, and how old it is.
 #[derive(Debug, Serialize)]
@@ -44,7 +44,7 @@ pub(crate) async fn status(shared: &Shared, call: &Call) -> Response<Body> {
     settled(whole(shared, call).await)
 }
 
-async fn whole(shared: &Shared, call: &Call) -> Answer {
+async fn whole(shared: &Shared, call: &Call) -> ApiResult {
     Parameters::of(call, &[])?;
     let mut view = shared.board.view_all().await?;
     let now = view.snapshot.now;
@@ -57,7 +57,7 @@ pub(crate) async fn replicas(shared: &Shared, call: &Call) -> Response<Body> {
     settled(all_replicas(shared, call).await)
 }
 
-async fn all_replicas(shared: &Shared, call: &Call) -> Answer {
+async fn all_replicas(shared: &Shared, call: &Call) -> ApiResult {
     Parameters::of(call, &[])?;
     // Whether the last runs of a silent replica are recorded is read from their jobs.
     let running = shared.board.listed_jobs();

@@ -15,7 +15,7 @@ use crate::view::job::JobList;
 use crate::view::snapshot::Snapshot;
 
 use super::super::state::HttpOptions;
-use super::standings::FileJobs;
+use super::standings::SpecsByName;
 use super::table::{JobTable, KEPT_FOR};
 use super::turns::{StoreTurn, StoreTurns};
 
@@ -129,6 +129,21 @@ impl Board {
         self.see(|kept| self.list_of(kept)).await
     }
 
+    /// Returns the jobs of the runs that heartbeats list.
+    pub(crate) fn listed_jobs(&self) -> Vec<JobName> {
+        let peers = Arc::clone(&self.facts.borrow().peers);
+        let mut jobs: Vec<JobName> =
+            peers.iter().flat_map(|peer| &peer.beat.running).map(|run| run.job.clone()).collect();
+        jobs.sort();
+        jobs.dedup();
+        jobs
+    }
+
+    /// Returns the names of all jobs of the file and of the store, in order.
+    pub(crate) async fn names(&self) -> Result<Vec<JobName>, Unread> {
+        self.see(|kept| kept.table.names().cloned().collect()).await
+    }
+
     /// Returns the job that has this run, or had it lately, as far as the board knows.
     pub(crate) async fn job_of_run(&self, run: RunId) -> Result<Option<JobName>, Unread> {
         let peers = Arc::clone(&self.facts.borrow().peers);
@@ -212,7 +227,7 @@ impl Board {
     /// Looks at what is kept; `None` before how all jobs stand was read.
     fn look<T>(&self, look: impl Fn(&mut LookedAt) -> T) -> Option<T> {
         let now = self.clock.boot();
-        let file: Arc<FileJobs> = Arc::clone(&self.options.borrow().jobs);
+        let file: Arc<SpecsByName> = Arc::clone(&self.options.borrow().jobs);
         let mut kept = self.lock();
         let kept = kept.get_or_insert_with(|| LookedAt::new(&file, now));
         kept.at = now;
@@ -296,7 +311,7 @@ impl Board {
 }
 
 impl LookedAt {
-    fn new(file: &Arc<FileJobs>, at: BootInstant) -> Self {
+    fn new(file: &Arc<SpecsByName>, at: BootInstant) -> Self {
         let table = JobTable::of(file);
         Self { at, table, is_swept: false, concerns: Vec::new(), blocked: None, list: None }
     }

@@ -10,7 +10,7 @@ use crate::time::{BootInstant, UtcMillis};
 use crate::view::job::{Definition, JobState, KnownJob};
 use crate::view::problems::needs_depth;
 
-use super::standings::FileJobs;
+use super::standings::SpecsByName;
 
 /// What somebody looked at is kept for this long after.
 pub(super) const KEPT_FOR: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ struct TableJob {
 #[derive(Debug)]
 pub(super) struct JobTable {
     /// The jobs of the file that it is of.
-    file: Arc<FileJobs>,
+    file: Arc<SpecsByName>,
     jobs: BTreeMap<JobName, TableJob>,
     /// Raised whenever something in the table changes.
     version: u64,
@@ -98,12 +98,12 @@ impl TableJob {
 
 impl JobTable {
     /// Returns a table of the jobs of this file, of which nothing is known.
-    pub(super) fn of(file: &Arc<FileJobs>) -> Self {
+    pub(super) fn of(file: &Arc<SpecsByName>) -> Self {
         Self { file: Arc::clone(file), jobs: BTreeMap::new(), version: 0, next_kind: 0 }
     }
 
     /// Takes over the definitions of another file. Jobs that are new in it are read before long.
-    pub(super) fn reload(&mut self, file: &Arc<FileJobs>) {
+    pub(super) fn reload(&mut self, file: &Arc<SpecsByName>) {
         if Arc::ptr_eq(&self.file, file) {
             return;
         }
@@ -319,12 +319,12 @@ impl Freshness {
 }
 
 /// Returns what a file says about a job.
-fn definition(file: &FileJobs, name: &JobName) -> Definition {
+fn definition(file: &SpecsByName, name: &JobName) -> Definition {
     file.get(name).map_or(Definition::Absent, |spec| Definition::Known(Arc::clone(spec)))
 }
 
 /// Returns a job of which nothing was read yet.
-fn unknown(file: &FileJobs, name: &JobName) -> TableJob {
+fn unknown(file: &SpecsByName, name: &JobName) -> TableJob {
     let job = KnownJob { name: name.clone(), definition: definition(file, name) };
     TableJob {
         state: JobState::of(job, Ok(None), Ok(Vec::new())),

@@ -33,7 +33,7 @@ struct EventReader {
 }
 
 /// What comes next on a stream.
-enum Next {
+enum StreamStep {
     Event(Result<Arc<Event>, RecvError>),
     Drain,
 }
@@ -66,15 +66,15 @@ impl EventReader {
         let piece = loop {
             match timeout_at(until, self.wait()).await {
                 Err(_) => break KEEP_ALIVE.to_owned(),
-                Ok(Next::Event(Ok(event))) => {
+                Ok(StreamStep::Event(Ok(event))) => {
                     if let Some(text) = self.text_of(&event) {
                         break text;
                     }
                 }
-                Ok(Next::Event(Err(RecvError::Lagged(count)))) => {
+                Ok(StreamStep::Event(Err(RecvError::Lagged(count)))) => {
                     break event_text("missed", &format!("{{\"count\":{count}}}"));
                 }
-                Ok(Next::Event(Err(RecvError::Closed)) | Next::Drain) => {
+                Ok(StreamStep::Event(Err(RecvError::Closed)) | StreamStep::Drain) => {
                     self.has_ended = true;
                     break BYE.to_owned();
                 }
@@ -83,7 +83,7 @@ impl EventReader {
         Some((piece, self))
     }
 
-    async fn wait(&mut self) -> Next {
+    async fn wait(&mut self) -> StreamStep {
         let Self { events, facts, began_draining, .. } = self;
         let drain = async {
             // Without a replica, there are no reports: its events end, too.
@@ -93,8 +93,8 @@ impl EventReader {
             }
         };
         tokio::select! {
-            event = events.recv() => Next::Event(event),
-            () = drain => Next::Drain,
+            event = events.recv() => StreamStep::Event(event),
+            () = drain => StreamStep::Drain,
         }
     }
 
