@@ -14,7 +14,7 @@ use crate::view::text::TimeBound;
 
 use super::jobs::known;
 use super::parameters::Parameters;
-use super::reply::{ApiResult, json, no_store, of_store, settled};
+use super::reply::{ApiResult, json, of_store, settled, turn};
 
 /// The most ticks of one answer, and how many there are if nothing is said.
 const TICKS: (usize, usize) = (1_000, 20);
@@ -78,7 +78,10 @@ async fn all_jobs(shared: &Shared) -> Result<Vec<KnownJob>, ProblemDetails> {
     let names = shared.board.names().await?;
     if names.len() > MOST_JOBS {
         return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, "too many jobs for one answer")
-            .detail(format!("there are {} jobs, and the past of at most {MOST_JOBS} is read together", names.len()))
+            .detail(format!(
+                "there are {} jobs, and the past of at most {MOST_JOBS} is read together",
+                names.len()
+            ))
             .help("name one with `?job=`; `solocron history` has no such limit"));
     }
     let mut jobs = Vec::with_capacity(names.len());
@@ -98,7 +101,7 @@ async fn ticks_of(
     while !jobs.is_empty() {
         let further = jobs.split_off(jobs.len().min(READ_TOGETHER));
         let some = std::mem::replace(&mut jobs, further);
-        let store = shared.board.turn().await.ok_or_else(no_store)?;
+        let store = turn(shared).await?;
         let snapshot = Snapshot::take(&*store, some, filter.entries_per_job()).await;
         drop(store);
         ticks.extend(filter.select(&snapshot.map_err(|error| of_store(&error))?));

@@ -18,7 +18,7 @@ use crate::view::status::{JobView, StatusView};
 use crate::view::text::time_format::Rfc3339;
 
 use super::parameters::Parameters;
-use super::reply::{ApiResult, job_of, json, no_store, of_store, settled, tagged};
+use super::reply::{ApiResult, job_of, json, of_store, settled, tagged, turn};
 use super::status::StatusAnswer;
 
 /// The last page that can be asked for.
@@ -137,14 +137,14 @@ async fn explained(shared: &Shared, call: &Call) -> ApiResult {
     };
     let job = job_of(call)?;
     let known = known(shared, &job).await?;
-    let store = shared.board.turn().await.ok_or_else(no_store)?;
+    let store = turn(shared).await?;
     let snapshot = async {
         let mut snapshot = Snapshot::take(&*store, vec![known], KEPT_ENTRIES).await?;
         snapshot.ask_why(&*store).await;
         Ok(snapshot)
     };
     let snapshot = snapshot.await.map_err(|error| of_store(&error))?;
-    let state = snapshot.jobs.first().ok_or_else(no_store)?;
+    let state = snapshot.jobs.first().expect("one job was asked for");
     let explanation = time.explain(state, &snapshot).map_err(|error| unexplained(&error))?;
     json(&WhyAnswer { as_of: Rfc3339(snapshot.now), job, explanation })
 }

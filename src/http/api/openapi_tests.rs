@@ -48,7 +48,8 @@ fn what_is_open_to_everybody_is_described_so() {
 #[test]
 fn every_variable_part_of_a_path_is_a_parameter() {
     for (path, calls) in description()["paths"].as_object().expect("paths") {
-        let parts: BTreeSet<&str> = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        let parts: BTreeSet<&str> =
+            path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
         let parameters = calls["get"]["parameters"].as_array().cloned().unwrap_or_default();
         let named = parameters.iter().filter(|parameter| parameter["in"] == "path");
         let named: BTreeSet<&str> = named.filter_map(|parameter| parameter["name"].as_str()).collect();

@@ -30,7 +30,11 @@ impl Parameters {
 
     /// Returns the value of a parameter; `None` if it is absent or empty.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str()).filter(|text| !text.is_empty())
+        self.0
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|text| !text.is_empty())
     }
 
     /// Returns the value of a parameter that is read like this; `None` if it is absent or empty. `expected` completes the
@@ -102,7 +106,8 @@ mod tests {
         let refused = parameters("jobs=a", &["job", "n"]).expect_err("it is unknown");
         assert_eq!(
             refused,
-            ProblemDetails::new(StatusCode::BAD_REQUEST, "unknown parameter").help("this call takes `job`, `n`")
+            ProblemDetails::new(StatusCode::BAD_REQUEST, "unknown parameter")
+                .help("this call takes `job`, `n`")
         );
         assert!(parameters("", &[]).is_ok());
     }

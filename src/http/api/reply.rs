@@ -4,9 +4,10 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
-use crate::http::board::Unread;
+use crate::http::board::{StoreTurn, Unread};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::Call;
+use crate::http::state::Shared;
 use crate::job::JobName;
 use crate::store::StoreError;
 
@@ -88,8 +89,19 @@ impl From<Unread> for ProblemDetails {
     }
 }
 
+/// Waits for a turn to read the store.
+///
+/// # Errors
+/// If the store does not answer.
+pub(super) async fn turn(shared: &Shared) -> Result<StoreTurn<'_>, ProblemDetails> {
+    if shared.facts.borrow().is_store_away {
+        return Err(no_store());
+    }
+    shared.board.turn().await.ok_or_else(no_store)
+}
+
 /// Returns the error while nothing was read from the store.
-pub(super) fn no_store() -> ProblemDetails {
+fn no_store() -> ProblemDetails {
     ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the store does not answer")
         .help("`/readyz` says whether this replica reaches it, and the replica's log says why not")
         .retry_after(1)

@@ -15,7 +15,7 @@ use crate::view::snapshot::Snapshot;
 
 use super::jobs::known;
 use super::parameters::Parameters;
-use super::reply::{ApiResult, json, no_store, of_store, settled};
+use super::reply::{ApiResult, json, of_store, settled, turn};
 
 /// Answers with one run.
 pub(crate) async fn run(shared: &Shared, call: &Call) -> Response<Body> {
@@ -36,7 +36,7 @@ async fn found(shared: &Shared, call: &Call) -> ApiResult {
 
 /// Reads the run from the history of its job, or from its record.
 async fn tick_of(shared: &Shared, job: KnownJob, run: RunId) -> Result<Option<TickView>, ProblemDetails> {
-    let store = shared.board.turn().await.ok_or_else(no_store)?;
+    let store = turn(shared).await?;
     let snapshot = Snapshot::take(&*store, vec![job], KEPT_ENTRIES).await;
     let snapshot = snapshot.map_err(|error| of_store(&error))?;
     Ok(snapshot.jobs.iter().flat_map(JobState::past).find(|tick| tick.run == Some(run)))

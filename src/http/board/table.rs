@@ -283,7 +283,11 @@ impl JobTable {
     }
 
     /// Whether everything that was asked for of these jobs was read, and nothing says that it changed.
-    pub(super) fn is_current<'a>(&self, mut names: impl Iterator<Item = &'a JobName>, now: BootInstant) -> bool {
+    pub(super) fn is_current<'a>(
+        &self,
+        mut names: impl Iterator<Item = &'a JobName>,
+        now: BootInstant,
+    ) -> bool {
         names.all(|name| self.jobs.get(name).is_none_or(|job| job.needs(now).is_none()))
     }
 

@@ -87,7 +87,10 @@ fn of_a_job_that_nobody_looks_at_only_its_standing_is_read_when_it_changed() {
     assert_eq!(table.next_read(at(1)), Some(BoardRead::Standings(vec![name("b")])));
     table.take_in_standing(&name("b"), standing(5), read(1));
     assert_eq!(table.next_read(at(1)), None);
-    assert_eq!(table.states([name("b")].iter())[0].record.as_ref().map(|record| record.mark), Some(record(5).mark));
+    assert_eq!(
+        table.states([name("b")].iter())[0].record.as_ref().map(|record| record.mark),
+        Some(record(5).mark)
+    );
 }
 
 #[test]

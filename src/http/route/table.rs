@@ -83,11 +83,7 @@ pub(crate) fn routes() -> Vec<Route> {
         takes_any_host: true,
         handler,
     };
-    let read = |path, handler| Route {
-        access: Access::Read,
-        takes_any_host: false,
-        ..open(path, handler)
-    };
+    let read = |path, handler| Route { access: Access::Read, takes_any_host: false, ..open(path, handler) };
     let mut routes = vec![
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),

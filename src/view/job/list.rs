@@ -68,7 +68,11 @@ impl JobList {
     pub(crate) fn of(snapshot: &Snapshot, expected: Expected<'_>) -> Self {
         let problems = problems(snapshot, expected);
         let named = |is_it: &dyn Fn(&ClusterProblem) -> bool| -> BTreeSet<&JobName> {
-            problems.iter().filter(|problem| is_it(problem)).filter_map(|problem| problem.job.as_ref()).collect()
+            problems
+                .iter()
+                .filter(|problem| is_it(problem))
+                .filter_map(|problem| problem.job.as_ref())
+                .collect()
         };
         let (troubled, late) = (named(&|_| true), named(&|problem| problem.kind == Kind::Overdue));
         let summary = |job| summary(job, snapshot, (&troubled, &late));
