@@ -260,7 +260,8 @@ fn while_the_store_is_away_the_last_state_is_shown_with_its_time() {
         (one == other).then_some(one)
     });
     let status = json(address, "/api/v1/status");
-    assert_eq!((&status["as_of"], &status["replicas"][0]["live"]), (&as_of, &true.into()));
+    assert_eq!((&status["as_of"], &status["store_answers"]), (&as_of, &false.into()));
+    assert_eq!(status["replicas"][0]["live"], true);
     assert_eq!(status["jobs"][0]["job"], "never");
     // What is not kept cannot be shown.
     assert_eq!(get(address, "/api/v1/history").status, 503);

@@ -18,6 +18,8 @@ use super::reply::{ApiResult, json, settled, tagged};
 pub(super) struct StatusAnswer {
     /// The instant up to which all of it is known.
     as_of: Rfc3339,
+    /// Whether the store answers; while it does not, all of it stands still.
+    store_answers: bool,
     /// Whether the newest tick of each job was read. The first answer for many jobs comes before that.
     complete: bool,
     #[serde(flatten)]
@@ -35,7 +37,8 @@ impl StatusAnswer {
     /// Returns the answer for these jobs.
     pub(super) fn of(shared: &Shared, view: &BoardView) -> Self {
         let status = shared.board.expecting(|expected| StatusView::of(&view.snapshot, expected));
-        Self { as_of: Rfc3339(view.as_of), complete: view.is_complete, status }
+        let (as_of, store_answers) = (Rfc3339(view.as_of), !view.is_store_away);
+        Self { as_of, store_answers, complete: view.is_complete, status }
     }
 }
 

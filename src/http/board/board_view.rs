@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
+use crate::http::state::HttpOptions;
 use crate::job::{JobName, RunId, nearest};
 use crate::replica::ReplicaFacts;
 use crate::store::{Concern, Peer};
@@ -14,7 +15,6 @@ use crate::view::expected::Expected;
 use crate::view::job::JobList;
 use crate::view::snapshot::Snapshot;
 
-use super::super::state::HttpOptions;
 use super::standings::SpecsByName;
 use super::table::{JobTable, KEPT_FOR};
 use super::turns::{StoreTurn, StoreTurns};
@@ -81,8 +81,6 @@ pub(crate) struct BoardList {
     pub(crate) list: Arc<JobList>,
     /// The instant up to which all of it is known, by the store's clock.
     pub(crate) as_of: UtcMillis,
-    /// Differs whenever what is known differs.
-    pub(crate) version: String,
 }
 
 /// Why a viewer sees nothing.
@@ -158,14 +156,6 @@ impl Board {
     pub(crate) async fn knows(&self, job: &JobName) -> Result<(), Unread> {
         let is_known = self.see(|kept| kept.table.has(job)).await?;
         if is_known { Ok(()) } else { Err(Unread::NoSuchJob(self.nearest_to(job))) }
-    }
-
-    /// Waits until something that viewers see may have changed since `seen`, and returns the number to give next time; 0 comes
-    /// before all others.
-    pub(crate) async fn changed(&self, seen: u64) -> u64 {
-        let mut reads = self.reads.subscribe();
-        // The sender lives as long as this board.
-        reads.wait_for(|reads| *reads > seen).await.map_or(seen, |reads| *reads)
     }
 
     /// Waits for a turn to read the store; `None` if the store could not be opened.
@@ -262,7 +252,7 @@ impl Board {
         let store_now = self.store_now().unwrap_or_default();
         let latest = facts.store_now.unwrap_or(store_now);
         BoardView {
-            snapshot: kept.snapshot(store_now, &facts.peers, jobs),
+            snapshot: kept.snapshot(store_now, &peers_of(&facts), jobs),
             as_of: match jobs {
                 Some(jobs) => kept.table.as_of(jobs.iter(), latest),
                 None => kept.table.as_of(kept.table.names(), latest),
@@ -279,7 +269,7 @@ impl Board {
         let list = match &kept.list {
             Some((made, list)) if now.since(*made) < LISTED_FOR => Arc::clone(list),
             _ => {
-                let snapshot = kept.snapshot(store_now, &facts.peers, None);
+                let snapshot = kept.snapshot(store_now, &peers_of(&facts), None);
                 let list = Arc::new(self.expecting(|expected| JobList::of(&snapshot, expected)));
                 let due = list.jobs().iter().filter(|job| job.due.is_some()).map(|job| &job.name);
                 kept.table.doubt_due(due, now);
@@ -287,9 +277,8 @@ impl Board {
                 list
             }
         };
-        let version = self.version(kept, &facts);
         let as_of = kept.table.as_of(kept.table.names(), facts.store_now.unwrap_or(store_now));
-        BoardList { list, as_of, version }
+        BoardList { list, as_of }
     }
 
     fn version(&self, kept: &LookedAt, facts: &ReplicaFacts) -> String {
@@ -308,6 +297,18 @@ impl Board {
     fn lock(&self) -> MutexGuard<'_, Option<LookedAt>> {
         self.looked_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the replicas by name. This one is missing from the answer to its own first heartbeat.
+fn peers_of(facts: &ReplicaFacts) -> Vec<Peer> {
+    let mut peers = facts.peers.to_vec();
+    if let (Some(at), Some(beat)) = (facts.store_now, &facts.beat)
+        && !peers.iter().any(|peer| peer.beat.node == beat.node)
+    {
+        peers.push(Peer { at, beat: beat.clone() });
+        peers.sort_by(|one, other| one.beat.node.cmp(&other.beat.node));
+    }
+    peers
 }
 
 impl LookedAt {
