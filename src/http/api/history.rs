@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 
+use crate::http::board::Unread;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::Call;
 use crate::http::state::Shared;
@@ -38,7 +39,7 @@ async fn past(shared: &Shared, call: &Call) -> ApiResult {
     let filter = filter_of(&given)?;
     let jobs = match given.text("job") {
         Some(name) => {
-            let name = JobName::parse(name).map_err(|_| crate::http::board::Unread::NoSuchJob(None))?;
+            let name = JobName::parse(name).map_err(|_| Unread::NoSuchJob(None))?;
             vec![known(shared, &name).await?]
         }
         None => all_jobs(shared).await?,

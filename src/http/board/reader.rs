@@ -336,3 +336,7 @@ async fn read_board(shared: &Shared, store: &dyn Store, read: BoardRead) -> Resu
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -170,13 +170,11 @@ impl JobTable {
         self.version += 1;
     }
 
-    /// Notes that a job changed, or began to exist.
+    /// Notes that a job changed. A job that it does not have is found when all jobs are read the next time: others than
+    /// replicas may be able to send hints.
     pub(super) fn note_change(&mut self, name: &JobName) {
         if let Some(job) = self.jobs.get_mut(name) {
             job.freshness = Freshness::Stale;
-        } else {
-            let job = unknown(&self.file, name);
-            self.jobs.insert(name.clone(), job);
         }
     }
 
