@@ -33,7 +33,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let operator = Operator::connect(&args.job, (&place, global), screen).await?;
+    let operator = Operator::connect(&args.job, &place, global, screen).await?;
     let killed = screen.during(FOR_STORE, operator.act(&Act::Kill { run: None })).await?;
     let Answer::Held { by: Some(holder), .. } = killed else {
         return Err(Failure::failed(format!("job `{}` is not running", args.job)));
@@ -51,7 +51,7 @@ pub(crate) async fn run(
 async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
     let grace = operator.spec().map_or(UNKNOWN_GRACE, |spec| spec.kill_grace);
     let (limit, mut outage) = (grace + PATIENCE, OutageWait::default());
-    if !has_ended(operator, holder, (limit, &mut outage), screen).await? {
+    if !has_ended(operator, holder, limit, &mut outage, screen).await? {
         return Err(still_there(operator, holder, limit).await?);
     }
     let entry = outage.ask(screen, || operator.entry(holder.run)).await?;
@@ -63,7 +63,8 @@ async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -
 async fn has_ended(
     operator: &Operator,
     holder: &Holder,
-    (limit, outage): (Duration, &mut OutageWait),
+    limit: Duration,
+    outage: &mut OutageWait,
     screen: &mut Screen<'_>,
 ) -> Result<bool, Failure> {
     let (began, mut looks, run) = (Instant::now(), 0_u32, holder.run);

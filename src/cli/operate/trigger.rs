@@ -56,7 +56,7 @@ pub(crate) async fn run(
     let known = place.job(job);
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
     let tick = args.tick.map(|tick| tick.in_zone_of(job, schedule)).transpose()?.map(Tick);
-    let operator = Operator::connect(job, (&place, global), screen).await?;
+    let operator = Operator::connect(job, &place, global, screen).await?;
     screen.during(FOR_STORE, operator.expect_known_to_replicas(&place)).await?;
     let wait = OrderWait::begin(&operator, screen).await?;
     let mut signals = Signals::listen()?;
@@ -64,7 +64,7 @@ pub(crate) async fn run(
     let may_run =
         format!("the request may still be in the store: `solocron history {job}` shows whether it ran");
     let given = tokio::select! {
-        given = give(&operator, (order, tick), wait, screen) => given,
+        given = give(&operator, order, tick, wait, screen) => given,
         number = signals.next() => {
             let cancelled = cancel(&operator, order, number, screen).await;
             return cancelled.map_err(|failure| failure.with_note_if_unreachable(&may_run));
@@ -93,7 +93,8 @@ pub(crate) async fn run(
 /// Writes the order to the store, and waits until a replica has taken it. Returns the run.
 async fn give(
     operator: &Operator,
-    (order, tick): (RunId, Option<Tick>),
+    order: RunId,
+    tick: Option<Tick>,
     wait: OrderWait,
     screen: &mut Screen<'_>,
 ) -> Result<RunId, Failure> {

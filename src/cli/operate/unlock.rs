@@ -41,7 +41,7 @@ pub(crate) async fn run(
         return unlock_mark::set_back(args, global, screen).await;
     }
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    for operator in Operator::connect_all(&args.jobs, (&place, global), screen).await? {
+    for operator in Operator::connect_all(&args.jobs, &place, global, screen).await? {
         remove(&LockToEnd { job: &operator.job.name, force: args.force }, &operator, screen).await?;
     }
     Ok(Exit::Done)

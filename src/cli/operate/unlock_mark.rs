@@ -20,14 +20,14 @@ pub(super) async fn set_back(
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    for operator in Operator::connect_all(&args.jobs, (&place, global), screen).await? {
+    for operator in Operator::connect_all(&args.jobs, &place, global, screen).await? {
         let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
         let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));
         match record {
             Some(record) if record.lies_ahead(wall) => ahead.push((operator, record.mark, now)),
             Some(record) => {
                 is_refused = true;
-                screen.say(&store_is_behind(&operator, record.mark, (now, wall)));
+                screen.say(&store_is_behind(&operator, record.mark, now, wall));
             }
             None if args.all => {}
             None => screen.say(&format!("`{}`: its mark does not lie in the future\n", operator.job.name)),
@@ -54,7 +54,7 @@ pub(super) async fn set_back(
 }
 
 /// Returns the message for a mark that lies in the future only by the store's clock.
-fn store_is_behind(operator: &Operator, mark: UtcMillis, (now, wall): (UtcMillis, UtcMillis)) -> String {
+fn store_is_behind(operator: &Operator, mark: UtcMillis, now: UtcMillis, wall: UtcMillis) -> String {
     format!(
         "`{}`: its mark of {} UTC is not set back: it is in the future only by the store's clock, which is {} behind this machine's, \
          so ticks would run twice\n  help: set the clocks right (NTP), then try again\n",

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
-        let replica = build(args, &session, guards, (node, jobs))?;
+        let replica = build(args, &session, guards, node, jobs)?;
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
         replica.lease_file.take_over().await.map_err(|taken| Failure::failed(taken.to_string()))?;
@@ -124,7 +124,8 @@ fn build(
     args: &RunArgs,
     session: &Session,
     guards: Guards,
-    (node, jobs): (NodeName, BTreeMap<JobName, Job>),
+    node: NodeName,
+    jobs: BTreeMap<JobName, Job>,
 ) -> Result<Replica, Failure> {
     let config = &session.config;
     let clock = Arc::new(SystemClock);

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{
-    Answered, Beat, Concern, Hint, JobEntries, Marker, Pulse, Replied, Store, StoreError, fail_from,
+    Answered, Beat, Concern, Hint, JobEntries, Marker, Pulse, Replied, Store, StoreError, Told, fail_from,
 };
 use crate::time::{Clock, boot_clock_lead, boot_id};
 
@@ -140,9 +140,8 @@ impl Store for LocalStore {
                 let (marker, newest) = (tables.marker()?, tables.newest_beat()?);
                 let own = peers.iter().find(|peer| peer.beat.node == beat.node).map(|peer| peer.beat.count);
                 let own = own.filter(|count| *count > 0);
-                let by = (&server.era, marker.as_ref());
-                let told = beat.told.as_ref();
-                if marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, own, newest)) {
+                let is_forgotten = |told: &Told| told.is_forgotten(&server.era, marker.as_ref(), own, newest);
+                if marker.is_none() || beat.told.as_ref().is_some_and(is_forgotten) {
                     tables.mark(&Marker::fresh())?;
                 }
                 count = newest + 1;

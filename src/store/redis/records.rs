@@ -85,7 +85,7 @@ impl RedisStore {
         keys: &[String],
         args: &[Vec<u8>],
     ) -> Result<Value, StoreError> {
-        let answers = batch::run(&self.others, script, (keys, args), RESPONSE_TIMEOUT).await?;
+        let answers = batch::run(&self.others, script, keys, args, RESPONSE_TIMEOUT).await?;
         let parts = answers.into_iter().map(|part| Ok(part?));
         Ok(Value::Array(parts.collect::<Result<_, StoreError>>()?))
     }
