@@ -70,7 +70,7 @@ fn filter_of(given: &Parameters) -> Result<HistoryFilter, ProblemDetails> {
         since: given.read("since", time, |text| text.parse::<TimeBound>().ok())?,
         until: given.read("until", time, |text| text.parse::<TimeBound>().ok())?,
         before: given.read("cursor", "the cursor of a link to older ticks", |text| text.parse().ok())?,
-        newest: given.number("n", (1, TICKS.0), TICKS.1)?,
+        newest: given.number("n", 1..=TICKS.0, TICKS.1)?,
     })
 }
 

@@ -64,7 +64,7 @@ fn query_of(call: &Call) -> Result<JobQuery, ProblemDetails> {
     Ok(JobQuery {
         text: given.text("q").unwrap_or_default().to_owned(),
         conditions: given.words("is", &format!("one of {words}"), JobCondition::parse)?,
-        page: given.number("page", (1, LAST_PAGE), 1)?,
+        page: given.number("page", 1..=LAST_PAGE, 1)?,
     })
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn next_ticks(shared: &Shared, call: &Call) -> Response<Body> {
 
 async fn coming(shared: &Shared, call: &Call) -> ApiResult {
     let given = Parameters::of(call, &["n"])?;
-    let (job, count) = (job_of(call)?, given.number("n", (1, COMING.0), COMING.1)?);
+    let (job, count) = (job_of(call)?, given.number("n", 1..=COMING.0, COMING.1)?);
     let spec = shared.options.borrow().jobs.get(&job).cloned();
     let Some(spec) = spec else {
         // A job that only the store knows has no schedule that this replica knows.

@@ -31,7 +31,8 @@ pub(in crate::view::timeline) struct Handover {
 /// Returns the handovers among these runs, which are in the order in which they began.
 pub(in crate::view::timeline) fn handovers(
     runs: &[TimelineRun<'_>],
-    (facts, specs): (&TimelineFacts<'_>, &TimelineSpecs<'_>),
+    facts: &TimelineFacts<'_>,
+    specs: &TimelineSpecs<'_>,
 ) -> Vec<Handover> {
     let lost: BTreeMap<RunId, UtcMillis> = facts
         .news
@@ -59,9 +60,11 @@ pub(in crate::view::timeline) fn handovers(
 /// Returns the handover between a run and the next one of its job; `None` if the run was not cut short, or
 /// its own replica went on.
 fn handover(
-    (at, cut): (usize, &TimelineRun<'_>),
+    at: usize,
+    cut: &TimelineRun<'_>,
     next: Option<(usize, &TimelineRun<'_>)>,
-    (lost, specs): (&BTreeMap<RunId, UtcMillis>, &TimelineSpecs<'_>),
+    lost: &BTreeMap<RunId, UtcMillis>,
+    specs: &TimelineSpecs<'_>,
 ) -> Option<Handover> {
     let lost_at = cut.run.and_then(|run| lost.get(&run).copied());
     if let Some(until) = cut.locked_until {
