@@ -21,7 +21,7 @@ pub(super) async fn set_back(
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    for operator in connect_all(&args.jobs, (&place, global), screen).await? {
+    for operator in connect_all(&args.jobs, &place, global, screen).await? {
         let job = operator.job.name.clone();
         match MarkLook::of(operator, &SystemClock).await? {
             MarkLook::Ahead(mark) => ahead.push(mark),

@@ -150,9 +150,8 @@ fn store_changed(news: &[&TimelineNews], window: &TimeWindow) -> Vec<Band> {
         let NewsKind::StoreChanged(what) = &news.what else { continue };
         let before = last.insert(what, news.at);
         if before.is_none_or(|before| news.at.since(before) > SAME_EVENT) {
-            let all = (BandLanes::All, BandKind::StoreChanged);
             let text = || format!("{}, {}", quoted(what), window.clock(news.at));
-            lines.extend(band((news.at, news.at), all, window, text));
+            lines.extend(band(news.at, news.at, BandLanes::All, BandKind::StoreChanged, window, text));
         }
     }
     lines

@@ -49,7 +49,9 @@ pub(in crate::view::timeline) fn handovers(
     let of_job = |runs: &[(usize, &TimelineRun<'_>)]| {
         let following = runs.iter().skip(1).map(Some).chain([None]);
         let pairs = runs.iter().zip(following);
-        pairs.filter_map(|(cut, next)| handover(*cut, next.copied(), (&lost, specs))).collect::<Vec<_>>()
+        pairs
+            .filter_map(|((at, cut), next)| handover(*at, cut, next.copied(), &lost, specs))
+            .collect::<Vec<_>>()
     };
     let mut all: Vec<Handover> = by_job.values().flat_map(|runs| of_job(runs)).collect();
     all.sort_by_key(|handover| handover.cut);
