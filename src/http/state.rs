@@ -16,7 +16,7 @@ use crate::time::{BootInstant, Clock, UtcMillis};
 use super::access::throttle::WrongTokens;
 use super::access::token::TokenBook;
 use super::board::Board;
-use super::board::standings::{SpecsByName, SweepCounts, SweepFindings};
+use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
 use super::health::Progress;
 use super::live::StreamSlots;
 use super::route::table::routes;
@@ -31,7 +31,7 @@ pub struct HttpOptions {
     /// Who may read, and who may act.
     pub tokens: TokenBook,
     /// Every job of the file, enabled or not.
-    pub jobs: Arc<SpecsByName>,
+    pub jobs: Arc<JobsByName>,
 }
 
 /// What the HTTP server needs of its replica.
@@ -83,7 +83,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 struct KnownJobs {
     /// The jobs that `series` is of.
-    file: Arc<SpecsByName>,
+    file: Arc<JobsByName>,
     series: JobSeries,
     counts: SweepCounts,
     scraped: Option<BootInstant>,
@@ -137,7 +137,7 @@ impl Shared {
     }
 
     /// Takes in what a sweep found of these jobs.
-    pub(super) fn take_in(&self, file: &Arc<SpecsByName>, findings: SweepFindings) {
+    pub(super) fn take_in(&self, file: &Arc<JobsByName>, findings: SweepFindings) {
         let mut jobs = self.jobs();
         // Findings about a file that was replaced meanwhile say nothing about this one.
         if !Arc::ptr_eq(&jobs.file, file) {

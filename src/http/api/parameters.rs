@@ -6,7 +6,7 @@ use std::str::FromStr;
 use axum::http::StatusCode;
 
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 
 /// The parameters of a call.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl Parameters {
     ///
     /// # Errors
     /// If there is another one.
-    pub(super) fn of(call: &Call, known: &[&str]) -> Result<Self, ProblemDetails> {
+    pub(super) fn of(call: &AdmittedRequest, known: &[&str]) -> Result<Self, ProblemDetails> {
         let given = call.parameters();
         if given.iter().all(|(name, _)| known.contains(&name.as_str())) {
             return Ok(Self(given));
@@ -100,7 +100,7 @@ mod tests {
     fn parameters(query: &str, known: &[&str]) -> Result<Parameters, ProblemDetails> {
         let request = Request::get(format!("/api/v1/history?{query}")).body(()).expect("a request");
         let (parts, ()) = request.into_parts();
-        Parameters::of(&Call { route: "/api/v1/history", parts, shows_output: false }, known)
+        Parameters::of(&AdmittedRequest { route: "/api/v1/history", parts, shows_output: false }, known)
     }
 
     #[test]

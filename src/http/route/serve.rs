@@ -19,7 +19,7 @@ use crate::http::access::throttle::WRONG_TAKES;
 use crate::http::state::Shared;
 
 use super::problem::ProblemDetails;
-use super::table::{Call, Route, routes};
+use super::table::{AdmittedRequest, Route, routes};
 
 /// The longest address in a request line, in bytes; the whole head is bounded by the connection.
 const LONGEST_URI: usize = 4 << 10;
@@ -110,7 +110,7 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
         }
     }
     // Without tokens, nobody sees what jobs print.
-    let call = Call { route: route.path, parts, shows_output: !options.tokens.is_empty() };
+    let call = AdmittedRequest { route: route.path, parts, shows_output: !options.tokens.is_empty() };
     match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
         Ok(response) => response,
         Err(_) => ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time")

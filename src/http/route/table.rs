@@ -13,7 +13,7 @@ use crate::http::{api, health, live, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum RouteAccess {
     /// Nothing: everybody may send it.
     Open,
     /// The right to read, once there are tokens.
@@ -30,18 +30,18 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     /// The path, with `{name}` for its variable parts.
     pub(crate) path: &'static str,
-    pub(crate) access: Access,
+    pub(crate) access: RouteAccess,
     /// Whether it may name any host: probes and scrapers reach a replica by whatever name they have for it.
     pub(crate) takes_any_host: bool,
     pub(crate) handler: Handler,
 }
 
 /// Answers a request that was admitted.
-pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<Body>>;
+pub(crate) type Handler = fn(Arc<Shared>, AdmittedRequest) -> BoxFuture<'static, Response<Body>>;
 
 /// A request that was admitted.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct AdmittedRequest {
     /// The path of its route, with `{name}` for its variable parts.
     pub(crate) route: &'static str,
     pub(crate) parts: Parts,
@@ -49,7 +49,7 @@ pub(crate) struct Call {
     pub(crate) shows_output: bool,
 }
 
-impl Call {
+impl AdmittedRequest {
     /// Returns a variable part of the path, as it stands in the address; `None` if the route has none of this name. Names and
     /// ids contain nothing that addresses escape.
     pub(crate) fn path(&self, name: &str) -> Option<&str> {
@@ -79,16 +79,17 @@ pub(crate) fn routes() -> Vec<Route> {
     let open = |path, handler| Route {
         method: Method::GET,
         path,
-        access: Access::Open,
+        access: RouteAccess::Open,
         takes_any_host: true,
         handler,
     };
-    let read = |path, handler| Route { access: Access::Read, takes_any_host: false, ..open(path, handler) };
+    let read =
+        |path, handler| Route { access: RouteAccess::Read, takes_any_host: false, ..open(path, handler) };
     let mut routes = vec![
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
         Route {
-            access: Access::Metrics,
+            access: RouteAccess::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
         Route {
@@ -142,6 +143,6 @@ impl Route {
     /// Returns an open route of a test, whose handler answers with nothing.
     pub(crate) fn of_test(method: Method, path: &'static str) -> Self {
         let handler: Handler = |_, _| Box::pin(async { Response::new(Body::empty()) });
-        Self { method, path, access: Access::Open, takes_any_host: false, handler }
+        Self { method, path, access: RouteAccess::Open, takes_any_host: false, handler }
     }
 }
