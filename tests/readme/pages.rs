@@ -57,13 +57,17 @@ fn every_page_is_linked_from_the_readme() {
     }
 }
 
-/// A file, or some jobs of one, with something in place of each secret.
+/// A file, or a part of one, with something in place of each secret but those that stand in files alone, and with a job.
 fn loadable(block: &str) -> String {
     let mut parts = block.split("${file:");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        text.push_str("secret");
-        text.push_str(part.split_once('}').expect("it ends").1);
+        let is_token = text.ends_with("token = \"");
+        text.push_str(if is_token { "${file:" } else { "secret" });
+        text.push_str(if is_token { part } else { part.split_once('}').expect("it ends").1 });
+    }
+    if !block.contains("[jobs.") {
+        text.push_str("\n[jobs.some]\nschedule = \"@daily\"\ncommand = [\"true\"]\n");
     }
     if block.contains("[cluster]") { text } else { format!("[cluster]\nstore = \"local\"\n{text}") }
 }
