@@ -21,6 +21,8 @@ use super::route::table::routes;
 /// What jobs.toml says that concerns HTTP. A reload replaces it; only the address stays.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
+    /// The name of the cluster.
+    pub cluster: String,
     /// Names by which browsers reach it, in lower case, besides `localhost` and that of `url`.
     pub hosts: BTreeSet<String>,
     /// The base of links.
