@@ -7,6 +7,7 @@
 mod access;
 mod board;
 mod health;
+mod page;
 mod route;
 mod scrape;
 mod server;

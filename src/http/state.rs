@@ -5,17 +5,20 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::http::request::Parts;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::config::BaseUrl;
 use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
-use super::access::throttle::WrongTokens;
+use super::access::throttle::{WRONG_TAKES, WrongTokens};
 use super::access::token::TokenBook;
 use super::board::standings::{FileJobs, SweepCounts, SweepFindings};
 use super::health::Progress;
+use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
 
 /// What jobs.toml says that concerns HTTP. A reload replaces it; only the address stays.
@@ -111,6 +114,15 @@ impl Shared {
             (Some(answered), Some(then)) => then.plus(self.clock.boot().since(answered)),
             _ => self.clock.utc(),
         }
+    }
+
+    /// Counts a wrong token, after the time that its answer takes at least. Returns how long its address should wait, if it
+    /// has sent too many.
+    pub(super) async fn count_wrong_token(&self, parts: &Parts) -> Option<Duration> {
+        sleep(WRONG_TAKES).await;
+        self.tally.count_wrong_token();
+        let peer = parts.extensions.get::<ConnectionPeer>()?.0.ip();
+        self.wrong_tokens.count(peer, self.clock.boot())
     }
 
     /// Notes that somebody scrapes.

@@ -9,8 +9,8 @@ use serde_json::json;
 pub(crate) struct ProblemDetails {
     /// The status of the answer.
     pub(crate) status: StatusCode,
-    title: &'static str,
-    help: Option<String>,
+    pub(crate) title: &'static str,
+    pub(crate) help: Option<String>,
     /// Seconds after which the client may try again.
     retry_after: Option<u64>,
 }

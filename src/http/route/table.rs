@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::Query;
+use axum::body::{Body, Bytes};
+use axum::extract::{Form, FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures_util::future::BoxFuture;
 
+use crate::http::access::visitor::Visitor;
 use crate::http::state::Shared;
 use crate::http::{health, scrape};
 
@@ -18,6 +19,8 @@ pub(crate) enum Access {
     Open,
     /// The right to read, once there are tokens.
     Metrics,
+    /// Nothing, where there is something to log in to.
+    Login,
     /// The right to read.
     Read,
     /// The right to act.
@@ -31,6 +34,8 @@ pub(crate) struct Route {
     /// The path, with `{name}` for its variable parts.
     pub(crate) path: &'static str,
     pub(crate) access: Access,
+    /// Whether people see the answer: then errors are pages too, and who needs a token is sent to the login.
+    pub(crate) is_page: bool,
     /// Whether it may name any host: probes and scrapers reach a replica by whatever name they have for it.
     pub(crate) takes_any_host: bool,
     pub(crate) handler: Handler,
@@ -43,6 +48,10 @@ pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<B
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) parts: Parts,
+    /// The whole body; empty if there is none.
+    pub(crate) body: Bytes,
+    /// Who sent it.
+    pub(crate) visitor: Visitor,
 }
 
 impl Call {
@@ -50,6 +59,23 @@ impl Call {
     pub(crate) fn query(&self, name: &str) -> Option<String> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri).ok()?;
         pairs.into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
+    }
+
+    /// Returns the fields of a form; `None` if the body is none.
+    pub(crate) async fn form(&self) -> Option<Vec<(String, String)>> {
+        let mut request = Request::new(Body::from(self.body.clone()));
+        *request.method_mut() = Method::POST;
+        let kind = self.parts.headers.get(header::CONTENT_TYPE)?.clone();
+        request.headers_mut().insert(header::CONTENT_TYPE, kind);
+        let Form(fields) = Form::<Vec<(String, String)>>::from_request(request, &()).await.ok()?;
+        Some(fields)
+    }
+
+    /// Returns a variable part of the path, decoded: the value of `{name}`.
+    pub(crate) async fn path_part(&self, name: &str) -> Option<String> {
+        let mut parts = self.parts.clone();
+        let Path(all) = Path::<Vec<(String, String)>>::from_request_parts(&mut parts, &()).await.ok()?;
+        all.into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
     /// Returns the value of a header; empty if it is absent, or is no text.
@@ -64,6 +90,7 @@ pub(crate) fn routes() -> Vec<Route> {
         method: Method::GET,
         path,
         access: Access::Open,
+        is_page: false,
         takes_any_host: true,
         handler,
     };
@@ -105,6 +132,6 @@ impl Route {
     /// Returns an open route of a test, whose handler answers with nothing.
     pub(crate) fn of_test(method: Method, path: &'static str) -> Self {
         let handler: Handler = |_, _| Box::pin(async { Response::new(Body::empty()) });
-        Self { method, path, access: Access::Open, takes_any_host: false, handler }
+        Self { method, path, access: Access::Open, is_page: false, takes_any_host: false, handler }
     }
 }
