@@ -28,6 +28,7 @@ pub(crate) use sections::keys::{Home, KEYS, Key};
 pub use sections::logs::LogRetention;
 pub use sections::replica::ReplicaSettings;
 pub use sections::shared::MIN_LEASE;
+pub(crate) use secrets::mask::mask;
 pub use source::regular_file::{UnusableFile, read_private, read_regular, read_secret};
 pub use source::{LONGEST, Purpose, Source, SourceError, find, find_again};
 pub use store::redis_url::{CertificateFiles, RedisUrl};

@@ -12,7 +12,7 @@ pub(crate) struct ProblemDetails {
     pub(crate) title: &'static str,
     pub(crate) help: Option<String>,
     /// Seconds after which the client may try again.
-    retry_after: Option<u64>,
+    pub(crate) retry_after: Option<u64>,
 }
 
 impl ProblemDetails {
