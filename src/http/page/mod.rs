@@ -11,6 +11,8 @@ pub(super) mod job;
 mod replicas;
 mod session;
 pub(super) mod shell;
+#[cfg(test)]
+mod testing;
 mod timeline;
 
 pub(super) use answer::{base_of, error_page, html, see_other};

@@ -21,7 +21,7 @@ const LONGEST_TOKEN: usize = 4 << 10;
 
 #[derive(Template)]
 #[template(path = "login.html")]
-struct Login<'a> {
+struct LoginForm<'a> {
     base: &'a str,
     next: &'a str,
     /// What is wrong with the last try.
@@ -90,7 +90,7 @@ fn with_cookie(mut response: Response<Body>, cookie: Option<HeaderValue>) -> Res
 fn form(options: &HttpOptions, call: &Call, (next, wrong): (&str, &str)) -> String {
     let base = base_of(options, &call.parts.headers);
     let has_tokens = !options.tokens.is_empty();
-    let body = rendered(&Login { base, next, wrong, has_tokens });
+    let body = rendered(&LoginForm { base, next, wrong, has_tokens });
     plain_page(options, base, PageTitle { text: "Log in", nav: "/login" }, body)
 }
 

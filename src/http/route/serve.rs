@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodFilter, on};
 use tokio::time::timeout;
@@ -17,7 +17,7 @@ use crate::http::access::cookie::CookieScope;
 use crate::http::access::gate::{Refusal, admit};
 use crate::http::access::headers::protect;
 use crate::http::access::visitor::{Visitor, VisitorProof};
-use crate::http::page::{error_page, login_address, see_other};
+use crate::http::page::{base_of, error_page, login_address, see_other};
 use crate::http::state::{HttpOptions, Shared};
 
 use super::problem::ProblemDetails;
@@ -103,7 +103,7 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
     let visitor = match admit(route, &parts, &options, (shared.address, now)) {
         Ok(visitor) => visitor,
         Err(Refusal::Plain(problem)) => return refused(route, problem, &options),
-        Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => return to_login(&parts.uri),
+        Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => return to_login(&parts, &options),
         Err(Refusal::NoToken(problem)) => return problem.into_response(),
         Err(Refusal::WrongToken(problem)) => {
             let wait = shared.count_wrong_token(&parts).await;
@@ -140,9 +140,9 @@ fn wants_stream(parts: &Parts) -> bool {
 }
 
 /// Sends a browser to the login, from where it comes back.
-fn to_login(uri: &Uri) -> Response<Body> {
-    let next = uri.path_and_query().map_or("/", |own| own.as_str());
-    see_other(&login_address(next))
+fn to_login(parts: &Parts, options: &HttpOptions) -> Response<Body> {
+    let next = parts.uri.path_and_query().map_or("/", |own| own.as_str());
+    see_other(&format!("{}{}", base_of(options, &parts.headers), login_address(next)))
 }
 
 /// Returns the header that renews the login of a browser, if it is time for that.

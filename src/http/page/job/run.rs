@@ -71,7 +71,7 @@ struct Story<'a> {
 
 #[derive(Template)]
 #[template(path = "output.html")]
-struct Output<'a> {
+struct OutputSection<'a> {
     lines: Vec<HtmlLine>,
     note: Option<&'a str>,
     cut: usize,
@@ -147,5 +147,5 @@ fn output(facts: &RunFacts<'_>) -> PagePart {
     };
     let cut = lines.len().saturating_sub(MOST_LINES);
     let lines = html_lines(lines.get(cut..).unwrap_or_default());
-    PagePart::of("output", &Output { lines, note, cut, is_running })
+    PagePart::of("output", &OutputSection { lines, note, cut, is_running })
 }
