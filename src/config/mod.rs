@@ -18,6 +18,7 @@ pub use file::{Config, Overrides, job_names, load};
 pub use report::places::Places;
 pub use report::problem::{Problem, Problems, Severity};
 pub use report::{MOST_DRAWN, draw, render};
+pub(crate) use secrets::mask::mask;
 pub use sections::cluster::{Cluster, local_cluster};
 pub use sections::http::{
     BaseUrl, HttpSettings, ListenAddress, TokenRight, TokenSettings, host_of, parse_listen,
@@ -28,7 +29,6 @@ pub(crate) use sections::keys::{Home, KEYS, Key};
 pub use sections::logs::LogRetention;
 pub use sections::replica::ReplicaSettings;
 pub use sections::shared::MIN_LEASE;
-pub(crate) use secrets::mask::mask;
 pub use source::regular_file::{UnusableFile, read_private, read_regular, read_secret};
 pub use source::{LONGEST, Purpose, Source, SourceError, find, find_again};
 pub use store::redis_url::{CertificateFiles, RedisUrl};

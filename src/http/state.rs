@@ -91,7 +91,9 @@ impl Shared {
         let file = Arc::clone(&options.borrow().jobs);
         let series = JobSeries::of(file.values(), clock.utc());
         let jobs = KnownJobs { file, series, counts: SweepCounts::default(), scraped: None };
-        let paths: Vec<&'static str> = routes().iter().map(|route| route.path).collect();
+        let mut paths: Vec<&'static str> = routes().iter().map(|route| route.path).collect();
+        // Rows of one path, with different methods, stand together.
+        paths.dedup();
         Self {
             address,
             options,

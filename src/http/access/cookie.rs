@@ -141,8 +141,7 @@ impl SessionCookie {
     fn code(&self, key: &TokenDigest, scope: &CookieScope) -> Hmac<Sha256> {
         let mut code = Hmac::<Sha256>::new_from_slice(key).expect("a key may have any length");
         let (CookieScope { cluster, address, .. }, Self { name, since, until }) = (scope, self);
-        let said =
-            format!("solocron login 1\n{cluster}\n{address}\n{name}\n{}\n{}", since.0, until.0);
+        let said = format!("solocron login 1\n{cluster}\n{address}\n{name}\n{}\n{}", since.0, until.0);
         code.update(said.as_bytes());
         code
     }

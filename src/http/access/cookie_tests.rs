@@ -124,7 +124,11 @@ fn a_cookie_that_was_changed_or_is_none_is_not_valid() {
 #[test]
 fn the_attributes_keep_a_cookie_from_scripts_and_other_sites() {
     let plain = options(TOKENS[0]);
-    let url = |is_https, authority: &str| BaseUrl { is_https, authority: authority.to_owned(), path: String::new() };
+    let url = |is_https, authority: &str| BaseUrl {
+        is_https,
+        authority: authority.to_owned(),
+        path: String::new(),
+    };
     let secure = HttpOptions { url: Some(url(true, "cron.example.org")), ..plain.clone() };
     let proxied = HttpOptions { url: Some(url(false, "cron.internal:8080")), ..plain.clone() };
     for (options, host, begin, end) in [

@@ -83,8 +83,9 @@ pub(crate) fn admit(
 fn check_cookie(route: &Route, origin: RequestOrigin, visitor: Visitor) -> Result<Visitor, Refusal> {
     let is_by_cookie = matches!(visitor.proof, VisitorProof::Cookie(_));
     if route.access == Access::Act && is_by_cookie && origin != RequestOrigin::Same {
-        let problem = ProblemDetails::new(StatusCode::FORBIDDEN, "an act that comes from no page of this server")
-            .help("use the page over https or on the machine itself, or send a token");
+        let problem =
+            ProblemDetails::new(StatusCode::FORBIDDEN, "an act that comes from no page of this server")
+                .help("use the page over https or on the machine itself, or send a token");
         return Err(Refusal::Plain(problem));
     }
     Ok(visitor)

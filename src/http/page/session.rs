@@ -55,7 +55,10 @@ pub(crate) async fn log_in(shared: Arc<Shared>, call: Call) -> Response<Body> {
         let wait = shared.count_wrong_token(&call.parts).await;
         return match wait {
             Some(wait) => error_page(too_many(wait), &options),
-            None => html(StatusCode::UNAUTHORIZED, form(&options, &call, (&next, "This is no token of this cluster."))),
+            None => html(
+                StatusCode::UNAUTHORIZED,
+                form(&options, &call, (&next, "This is no token of this cluster.")),
+            ),
         };
     };
     let now = shared.store_now();

@@ -226,7 +226,12 @@ impl Scene {
         let mut payout = scene.job("payout").entries.clone();
         let failed_from = payout.len() - 4;
         for entry in &mut payout[failed_from..] {
-            *entry = HistoryEntry { outcome: Outcome::Failed, exit_code: Some(3), attempt: Some(2), ..entry.clone() };
+            *entry = HistoryEntry {
+                outcome: Outcome::Failed,
+                exit_code: Some(3),
+                attempt: Some(2),
+                ..entry.clone()
+            };
             entry.tail = Some(format!(
                 "connecting to db.internal:5432\n\u{1b}[31mpsycopg.OperationalError\u{1b}[0m: connection refused {EVIL}\n"
             ));
@@ -251,7 +256,12 @@ impl Scene {
             fence: Some(Fence(17)),
             ..ran("node-c", (2_564, 600), Outcome::Interrupted)
         };
-        let again = HistoryEntry { cause: Cause::Rerun, fence: Some(Fence(18)), started: Some(ago(1_800)), ..ran("node-b", (2_564, 1_500), Outcome::Succeeded) };
+        let again = HistoryEntry {
+            cause: Cause::Rerun,
+            fence: Some(Fence(18)),
+            started: Some(ago(1_800)),
+            ..ran("node-b", (2_564, 1_500), Outcome::Succeeded)
+        };
         let mut backup = scene.job("nightly-backup").entries.clone();
         backup.extend([cut, again]);
         let record = scene.job("nightly-backup").record.as_mut().expect("a record");

@@ -103,7 +103,9 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
     let visitor = match admit(route, &parts, &options, (shared.address, now)) {
         Ok(visitor) => visitor,
         Err(Refusal::Plain(problem)) => return refused(route, problem, &options),
-        Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => return to_login(&parts, &options),
+        Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => {
+            return to_login(&parts, &options);
+        }
         Err(Refusal::NoToken(problem)) => return problem.into_response(),
         Err(Refusal::WrongToken(problem)) => {
             let wait = shared.count_wrong_token(&parts).await;
@@ -115,10 +117,12 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
         return ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, "no whole body in time").into_response();
     };
     let renewed = route.is_page.then(|| renewed_cookie(&visitor, &parts, &options, &shared)).flatten();
-    let mut response = match timeout(HANDLED_WITHIN, (route.handler)(shared, Call { parts, body, visitor })).await {
+    let call = Call { route: route.path, parts, body, visitor };
+    let mut response = match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
         Ok(response) => response,
         Err(_) => {
-            let problem = ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time").retry_after(1);
+            let problem =
+                ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time").retry_after(1);
             refused(route, problem, &options)
         }
     };

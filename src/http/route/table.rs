@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Form, FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{Form, FromRequest, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures_util::future::BoxFuture;
 
 use crate::http::access::visitor::Visitor;
 use crate::http::state::Shared;
-use crate::http::{health, scrape};
+use crate::http::{health, page, scrape};
+
+use super::problem::ProblemDetails;
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<B
 /// A request that was admitted.
 #[derive(Debug)]
 pub(crate) struct Call {
+    /// The path of its route, with `{name}` for its variable parts.
+    pub(crate) route: &'static str,
     pub(crate) parts: Parts,
     /// The whole body; empty if there is none.
     pub(crate) body: Bytes,
@@ -55,6 +59,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Returns a variable part of the path, as it stands in the address; `None` if the route has none of this name. Names and
+    /// ids contain nothing that addresses escape.
+    pub(crate) fn path(&self, name: &str) -> Option<&str> {
+        let mut parts = self.route.split('/').zip(self.parts.uri.path().split('/'));
+        let is_it = |part: &str| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(name);
+        parts.find(|(part, _)| is_it(part)).map(|(_, value)| value)
+    }
+
     /// Returns the value of a parameter of the address; `None` if it is absent.
     pub(crate) fn query(&self, name: &str) -> Option<String> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri).ok()?;
@@ -69,13 +81,6 @@ impl Call {
         request.headers_mut().insert(header::CONTENT_TYPE, kind);
         let Form(fields) = Form::<Vec<(String, String)>>::from_request(request, &()).await.ok()?;
         Some(fields)
-    }
-
-    /// Returns a variable part of the path, decoded: the value of `{name}`.
-    pub(crate) async fn path_part(&self, name: &str) -> Option<String> {
-        let mut parts = self.parts.clone();
-        let Path(all) = Path::<Vec<(String, String)>>::from_request_parts(&mut parts, &()).await.ok()?;
-        all.into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
     /// Returns the value of a header; empty if it is absent, or is no text.
@@ -94,6 +99,12 @@ pub(crate) fn routes() -> Vec<Route> {
         takes_any_host: true,
         handler,
     };
+    let login = |path, handler| Route {
+        access: Access::Login,
+        is_page: true,
+        takes_any_host: false,
+        ..open(path, handler)
+    };
     vec![
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
@@ -101,7 +112,22 @@ pub(crate) fn routes() -> Vec<Route> {
             access: Access::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
+        login("/assets/{file}", |_, call| Box::pin(async move { asset(&call) })),
+        login("/login", |shared, call| Box::pin(async move { page::login_form(&shared, &call) })),
+        Route {
+            method: Method::POST,
+            ..login("/login", |shared, call| Box::pin(async move { page::log_in(shared, call).await }))
+        },
+        Route {
+            method: Method::POST,
+            ..login("/logout", |shared, call| Box::pin(async move { page::log_out(&shared, &call) }))
+        },
     ]
+}
+
+fn asset(call: &Call) -> Response<Body> {
+    let found = call.path("file").and_then(|name| page::asset_answer(name, &call.parts.headers));
+    found.unwrap_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no such file").into_response())
 }
 
 fn healthz(shared: &Shared) -> Response<Body> {

@@ -42,18 +42,14 @@ pub(crate) static ASSETS: LazyLock<PageAssets> = LazyLock::new(|| {
 fn asset(name: &str, extension: &str, (kind, text): (&'static str, &'static str)) -> Asset {
     let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let hash = hash.get(..HASH).unwrap_or(&hash);
-    Asset {
-        kind,
-        text,
-        address: format!("/assets/{name}.{hash}.{extension}"),
-        etag: format!("\"{hash}\""),
-    }
+    Asset { kind, text, address: format!("/assets/{name}.{hash}.{extension}"), etag: format!("\"{hash}\"") }
 }
 
 /// Answers with the file of this name; `None` if there is none.
 pub(crate) fn asset_answer(name: &str, headers: &HeaderMap) -> Option<Response<Body>> {
     let file = ASSETS.files.iter().find(|file| file.address.strip_prefix("/assets/") == Some(name))?;
-    let has_it = headers.get(header::IF_NONE_MATCH).is_some_and(|etag| etag.as_bytes() == file.etag.as_bytes());
+    let has_it =
+        headers.get(header::IF_NONE_MATCH).is_some_and(|etag| etag.as_bytes() == file.etag.as_bytes());
     let mut response = Response::new(if has_it { Body::empty() } else { Body::from(file.text) });
     if has_it {
         *response.status_mut() = StatusCode::NOT_MODIFIED;

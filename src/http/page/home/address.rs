@@ -32,9 +32,14 @@ impl HomeAddress {
         let search = value("q").unwrap_or_default();
         Self {
             search: search.trim().chars().take(LONGEST_SEARCH).collect(),
-            condition: value("is").filter(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase())),
+            condition: value("is")
+                .filter(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase())),
             page: value("page").and_then(|page| page.parse().ok()).unwrap_or(1),
-            order: if value("by").as_deref() == Some("job") { LaneOrder::ByJob } else { LaneOrder::ByReplica },
+            order: if value("by").as_deref() == Some("job") {
+                LaneOrder::ByJob
+            } else {
+                LaneOrder::ByReplica
+            },
             span: value("span").and_then(|span| span.parse().ok()).unwrap_or_default(),
             refreshes: value("refresh").is_some(),
         }

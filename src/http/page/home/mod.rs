@@ -3,9 +3,9 @@
 mod address;
 mod list;
 mod row;
-mod trouble;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 pub(crate) use address::HomeAddress;
 pub(crate) use list::{HomeFacts, home_parts};

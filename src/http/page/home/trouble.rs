@@ -64,7 +64,8 @@ pub(crate) fn troubles_part(
 
 /// Returns `1 of 42 jobs needs you`, or what is wrong with the cluster.
 fn headline(problems: &[ClusterProblem], of_jobs: usize) -> String {
-    let mut jobs: Vec<&str> = problems.iter().filter_map(|problem| Some(problem.job.as_ref()?.as_str())).collect();
+    let mut jobs: Vec<&str> =
+        problems.iter().filter_map(|problem| Some(problem.job.as_ref()?.as_str())).collect();
     jobs.sort_unstable();
     jobs.dedup();
     let of_cluster = problems.iter().filter(|problem| problem.job.is_none()).count();
@@ -105,7 +106,10 @@ fn trouble(problem: &ClusterProblem, snapshot: &Snapshot, frame: &PageFrame<'_>)
 
 /// Returns the last lines of an output's kept end.
 fn last_lines(tail: &str) -> Vec<HtmlLine> {
-    let lines: Vec<OutputLine> =
-        tail.lines().filter(|line| !line.trim().is_empty()).map(|line| OutputLine::unstamped(line.as_bytes())).collect();
+    let lines: Vec<OutputLine> = tail
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| OutputLine::unstamped(line.as_bytes()))
+        .collect();
     html_lines(lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default())
 }

@@ -21,7 +21,10 @@ pub(crate) fn definition_rows(spec: &JobSpec, shows_command: bool) -> Vec<Defini
     let mut rows = vec![
         words("runs", spec.schedule.words()),
         code("schedule", format!("{} ({})", expressions.join("  "), spec.schedule.zone_name())),
-        words("lock", format!("the lease is {}; it is renewed while the job runs", format_duration(spec.lease))),
+        words(
+            "lock",
+            format!("the lease is {}; it is renewed while the job runs", format_duration(spec.lease)),
+        ),
         words("overlap", overlap(spec.overlap).to_owned()),
         words("start deadline", start_deadline(spec)),
     ];
@@ -37,7 +40,10 @@ pub(crate) fn definition_rows(spec: &JobSpec, shows_command: bool) -> Vec<Defini
         rows.push(words("catch up", "after an outage, the newest missed tick runs once".to_owned()));
     }
     if spec.on_interrupt == OnInterrupt::Rerun {
-        rows.push(words("interrupted", "a run that was cut short runs once more, elsewhere if possible".to_owned()));
+        rows.push(words(
+            "interrupted",
+            "a run that was cut short runs once more, elsewhere if possible".to_owned(),
+        ));
     }
     if !spec.only_on.is_empty() {
         rows.push(code("only on", labels(spec, ", ")));
@@ -62,7 +68,9 @@ const fn overlap(overlap: Overlap) -> &'static str {
 
 fn start_deadline(spec: &JobSpec) -> String {
     match spec.start_deadline {
-        Some(limit) => format!("a tick that has not started {} after its instant is missed", format_duration(limit)),
+        Some(limit) => {
+            format!("a tick that has not started {} after its instant is missed", format_duration(limit))
+        }
         None => "a tick that has not started by the next one, or within an hour, is missed".to_owned(),
     }
 }

@@ -40,7 +40,8 @@ impl TickLine {
         let Rfc3339(at) = tick.tick;
         let shown = in_zone(at, schedule);
         let first = tick.after.and_then(|Rfc3339(after)| schedule?.next_after(after));
-        let first = first.filter(|first| first.instant() < at).map(|first| in_zone(first.instant(), schedule));
+        let first =
+            first.filter(|first| first.instant() < at).map(|first| in_zone(first.instant(), schedule));
         let late = tick.late().filter(|late| *late >= IN_TIME && tick.cause != Some(Cause::Manual));
         Self {
             tick: first.map_or_else(|| shown.clone(), |first| format!("{first} to {shown}")),

@@ -2,9 +2,7 @@
 
 use askama::Template;
 
-use crate::http::page::shell::{
-    HtmlLine, PageFrame, PagePart, StoreSight, UtcTime, html_lines, top_part,
-};
+use crate::http::page::shell::{HtmlLine, PageFrame, PagePart, StoreSight, UtcTime, html_lines, top_part};
 use crate::job::Outcome;
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
@@ -99,7 +97,8 @@ pub(crate) fn run_parts(frame: &PageFrame<'_>, facts: &RunFacts<'_>) -> Vec<Page
 fn steps(facts: &RunFacts<'_>) -> Vec<Step> {
     let (tick, schedule) = (facts.tick, facts.job.spec().map(|spec| &spec.schedule));
     let Rfc3339(due) = tick.tick;
-    let mut all: Vec<(Option<UtcMillis>, String)> = vec![(Some(due), format!("its tick, {}", in_zone(due, schedule)))];
+    let mut all: Vec<(Option<UtcMillis>, String)> =
+        vec![(Some(due), format!("its tick, {}", in_zone(due, schedule)))];
     if let Some(Rfc3339(started)) = tick.started {
         let on = tick.node.as_ref().map_or_else(String::new, |node| format!(" to {node}"));
         let fence = tick.fence.map_or_else(String::new, |fence| format!(", with fence {fence}"));
@@ -129,7 +128,8 @@ fn steps(facts: &RunFacts<'_>) -> Vec<Step> {
     }
     let mut before = None;
     let step = |(at, text): (Option<UtcMillis>, String)| {
-        let after = at.zip(before).filter(|(at, before)| at > before).map(|(at, before)| span(at.since(before)));
+        let after =
+            at.zip(before).filter(|(at, before)| at > before).map(|(at, before)| span(at.since(before)));
         before = at.or(before);
         Step { at: at.map(UtcTime), after, text }
     };
@@ -139,7 +139,12 @@ fn steps(facts: &RunFacts<'_>) -> Vec<Step> {
 fn output(facts: &RunFacts<'_>) -> PagePart {
     let is_running = facts.tick.outcome == Outcome::Running;
     let (lines, note) = match facts.output {
-        RunOutput::Hidden => (&[][..], Some("What jobs print is shown only with a token: set up [http.tokens] in jobs.toml, and log in.")),
+        RunOutput::Hidden => (
+            &[][..],
+            Some(
+                "What jobs print is shown only with a token: set up [http.tokens] in jobs.toml, and log in.",
+            ),
+        ),
         RunOutput::Nothing if is_running => (&[][..], Some("It has printed nothing so far.")),
         RunOutput::Nothing => (&[][..], Some("It printed nothing.")),
         RunOutput::Lines(lines, note) => (lines, note),

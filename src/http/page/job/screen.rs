@@ -111,10 +111,7 @@ pub(crate) fn job_parts(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> Vec<Page
         top_part(frame, facts.snapshot, facts.problems, facts.store),
         about(frame, facts),
         standing(frame, facts),
-        PagePart::of(
-            "why",
-            &Why { base: frame.base, name: facts.job.name.as_str(), zone, asked: facts.why },
-        ),
+        PagePart::of("why", &Why { base: frame.base, name: facts.job.name.as_str(), zone, asked: facts.why }),
         timeline_part(facts.picture, &links, (frame.base, MARKS)),
         ticks(frame, facts, zone),
     ]

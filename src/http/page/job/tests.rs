@@ -50,7 +50,7 @@ fn a_job_is_told_in_words_with_its_lock_and_what_became_of_its_ticks() {
         "free: the job does not run",
         "4 ticks in a row",
         "failed, exit code 3",
-        "Ticks (Europe/Berlin)".trim_start_matches("Ticks "),
+        "Tick (Europe/Berlin)",
         "--since=yesterday",
     ] {
         assert!(html.contains(text), "{text}\n{html}");

@@ -7,7 +7,6 @@ use crate::time::UtcMillis;
 
 use super::part::{PagePart, SentParts, rendered};
 
-
 /// What a page shows around its own content, and what it depends on besides the cluster.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageFrame<'a> {

@@ -78,9 +78,6 @@ mod tests {
         assert_eq!((line.at.as_str(), line.is_err), ("12:00:00.123", true));
         let spans: Vec<(String, &str)> =
             line.spans.iter().map(|span| (span.classes.to_string(), span.text.as_str())).collect();
-        assert_eq!(
-            spans,
-            [(String::new(), "a"), ("c-red bold".to_owned(), "b"), (String::new(), "c")]
-        );
+        assert_eq!(spans, [(String::new(), "a"), ("c-red bold".to_owned(), "b"), (String::new(), "c")]);
     }
 }

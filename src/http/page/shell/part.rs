@@ -141,7 +141,10 @@ mod tests {
         let swapped = list(vec![paragraph("b", "three", ""), paragraph("a", "one", "")]);
         let all = sent.changes(&swapped);
         assert_eq!(ids(&all), ["list"]);
-        assert_eq!(all[0].html, "<ul id=list><p id=a>three <time class=rel></time></p><p id=a>one <time class=rel></time></p></ul>");
+        assert_eq!(
+            all[0].html,
+            "<ul id=list><p id=a>three <time class=rel></time></p><p id=a>one <time class=rel></time></p></ul>"
+        );
         assert_eq!(ids(&sent.changes(&swapped)), [""; 0]);
     }
 }

@@ -36,6 +36,10 @@ struct Timeline<'a> {
 }
 
 /// Returns the part of a timeline. Its marks take about `budget` bytes.
-pub(crate) fn timeline_part(picture: &Picture, links: &TimelineLinks, (base, budget): (&str, usize)) -> PagePart {
+pub(crate) fn timeline_part(
+    picture: &Picture,
+    links: &TimelineLinks,
+    (base, budget): (&str, usize),
+) -> PagePart {
     PagePart::of("timeline", &Timeline { base, links, drawing: TimelineDrawing::of(picture, budget) })
 }
