@@ -8,6 +8,8 @@ mod answer;
 mod assets;
 pub(super) mod home;
 pub(super) mod job;
+#[cfg(test)]
+mod looks;
 mod replicas;
 mod session;
 pub(super) mod shell;

@@ -320,8 +320,13 @@ impl Scene {
         Picture::of(&facts, &TimeWindow::of(NOW, address.span, TimeZone::UTC), address.order)
     }
 
-    /// The parts of the first page.
+    /// The parts of the first page for this visitor.
     pub(super) fn home(&self, address: &HomeAddress, visitor: VisitorSight<'static>) -> Vec<PagePart> {
+        self.home_in(&frame(visitor), address)
+    }
+
+    /// The parts of the first page in this frame.
+    pub(super) fn home_in(&self, frame: &PageFrame<'_>, address: &HomeAddress) -> Vec<PagePart> {
         let problems = self.problems();
         let counts = [("failing", 1), ("running", 2), ("paused", 0), ("late", 0), ("disabled", 1)];
         let facts = HomeFacts {
@@ -334,6 +339,6 @@ impl Scene {
             picture: &self.picture(address, None),
             store: self.store,
         };
-        home_parts(&frame(visitor), &facts)
+        home_parts(frame, &facts)
     }
 }

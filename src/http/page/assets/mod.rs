@@ -62,6 +62,14 @@ pub(crate) fn asset_answer(name: &str, headers: &HeaderMap) -> Option<Response<B
 }
 
 #[cfg(test)]
+impl PageAssets {
+    /// Returns every file: its address, and what is in it.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|file| (file.address.as_str(), file.text))
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
