@@ -49,6 +49,11 @@ impl Events {
         Self { counter: Some(counter), ..self }
     }
 
+    /// Returns the replica that reports them.
+    pub fn node(&self) -> &NodeName {
+        &self.node
+    }
+
     /// Returns a receiver of every event from now on.
     pub fn listen(&self) -> broadcast::Receiver<Arc<Event>> {
         self.listeners.subscribe()

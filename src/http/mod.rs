@@ -5,8 +5,10 @@
 //! may do it) before its handler sees it.
 
 mod access;
+mod api;
 mod board;
 mod health;
+mod live;
 mod page;
 mod route;
 mod scrape;

@@ -10,14 +10,17 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::config::BaseUrl;
+use crate::events::Events;
 use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::access::throttle::{WRONG_TAKES, WrongTokens};
 use super::access::token::TokenBook;
-use super::board::standings::{FileJobs, SweepCounts, SweepFindings};
+use super::board::Board;
+use super::board::standings::{SpecsByName, SweepCounts, SweepFindings};
 use super::health::Progress;
+use super::live::StreamSlots;
 use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
 
@@ -33,7 +36,7 @@ pub struct HttpOptions {
     /// Who may read, and who may act.
     pub tokens: TokenBook,
     /// Every job of the file, enabled or not.
-    pub jobs: Arc<FileJobs>,
+    pub jobs: Arc<SpecsByName>,
 }
 
 /// What the HTTP server needs of its replica.
@@ -47,6 +50,8 @@ pub struct HttpSources {
     pub progress: Arc<Progress>,
     /// What the replica counts.
     pub metrics: Metrics,
+    /// What happens on the replica.
+    pub events: Events,
     /// The kind of its store: `redis` or `local`.
     pub store_kind: &'static str,
     /// Returns how many lines of its log were dropped since it started.
@@ -64,6 +69,7 @@ pub(super) struct Shared {
     pub(super) facts: watch::Receiver<ReplicaFacts>,
     pub(super) progress: Arc<Progress>,
     pub(super) metrics: Metrics,
+    pub(super) events: Events,
     pub(super) store_kind: &'static str,
     pub(super) dropped_log_lines: fn() -> u64,
     pub(super) clock: Arc<dyn Clock>,
@@ -71,6 +77,10 @@ pub(super) struct Shared {
     pub(super) tally: HttpTally,
     /// The addresses that sent wrong tokens lately.
     pub(super) wrong_tokens: WrongTokens,
+    /// What is known of all jobs while somebody looks.
+    pub(super) board: Board,
+    /// The slots for streams.
+    pub(super) streams: StreamSlots,
     jobs: Mutex<KnownJobs>,
 }
 
@@ -78,7 +88,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 struct KnownJobs {
     /// The jobs that `series` is of.
-    file: Arc<FileJobs>,
+    file: Arc<SpecsByName>,
     series: JobSeries,
     counts: SweepCounts,
     scraped: Option<BootInstant>,
@@ -87,7 +97,8 @@ struct KnownJobs {
 impl Shared {
     /// Returns what handlers share, for a server at this address.
     pub(super) fn new(address: SocketAddr, sources: HttpSources) -> Self {
-        let HttpSources { options, facts, progress, metrics, store_kind, dropped_log_lines, clock } = sources;
+        let HttpSources { options, facts, progress, metrics, events, store_kind, dropped_log_lines, clock } =
+            sources;
         let file = Arc::clone(&options.borrow().jobs);
         let series = JobSeries::of(file.values(), clock.utc());
         let jobs = KnownJobs { file, series, counts: SweepCounts::default(), scraped: None };
@@ -96,10 +107,13 @@ impl Shared {
         paths.dedup();
         Self {
             address,
+            board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
+            streams: StreamSlots::default(),
             options,
             facts,
             progress,
             metrics,
+            events,
             store_kind,
             dropped_log_lines,
             clock,
@@ -139,7 +153,7 @@ impl Shared {
     }
 
     /// Takes in what a sweep found of these jobs.
-    pub(super) fn take_in(&self, file: &Arc<FileJobs>, findings: SweepFindings) {
+    pub(super) fn take_in(&self, file: &Arc<SpecsByName>, findings: SweepFindings) {
         let mut jobs = self.jobs();
         // Findings about a file that was replaced meanwhile say nothing about this one.
         if !Arc::ptr_eq(&jobs.file, file) {

@@ -1,5 +1,6 @@
-//! The HTTP server of real replicas: health, limits and rights.
+//! The HTTP server of real replicas: health, metrics, API, limits and rights.
 
+mod api;
 mod health;
 #[path = "../support/http_client.rs"]
 mod http_client;
@@ -12,8 +13,12 @@ mod process;
 #[path = "../support/redis_server.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
+mod schema;
 
+use std::io::Write;
 use std::net::SocketAddr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 use std::time::Duration;
 
 use process::{DEADLINE, Program, Scene};
@@ -21,6 +26,9 @@ use solocron::time::{Clock, SystemClock};
 
 /// A cluster on an embedded store whose one job never runs.
 const IDLE: &str = "cluster.store = \"local\"\n[jobs.never]\nschedule = \"0 0 29 2 *\"\nshell = \"true\"\n";
+
+/// A token.
+const TOKEN: &str = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG=";
 
 /// From one look to the next.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -51,4 +59,13 @@ fn eventually<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
         assert!(SystemClock.boot() < deadline, "not within {DEADLINE:?}: {what}");
         std::thread::sleep(BETWEEN_LOOKS);
     }
+}
+
+/// Writes a file that no other user may read.
+fn write_private(path: &Path, text: &str) {
+    let mut options = std::fs::OpenOptions::new();
+    let mut file =
+        options.write(true).create(true).truncate(true).mode(0o600).open(path).expect("a writable folder");
+    file.write_all(text.as_bytes()).expect("room");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).expect("it is there");
 }

@@ -1,6 +1,5 @@
 //! Scrapes: formats, series from the first moment on, what moves them, and who may scrape.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,13 +7,12 @@ use nix::sys::signal::Signal;
 
 use crate::http_client::{get, request};
 use crate::process::Scene;
-use crate::{IDLE, eventually, start};
+use crate::{IDLE, TOKEN, eventually, start, write_private};
 
 /// A job that succeeds every second, and one that fails.
 const BUSY: &str = "cluster.store = \"local\"\n[jobs.good]\nschedule = \"* * * * * *\"\nshell = \"true\"\n\
     [jobs.bad]\nschedule = \"* * * * * *\"\nshell = \"exit 3\"\n";
 
-const TOKEN: &str = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG=";
 const OTHER: &str = "abcdefghijklmnopqrstuvwxyz0123456789abcdefg=";
 
 /// The number of a series in a scrape; `None` if it is not there.
@@ -155,13 +153,4 @@ fn the_sixth_wrong_token_in_a_minute_is_told_to_wait_and_a_right_one_is_let_in()
     assert_eq!(answer.status, 429);
     assert!(answer.header("retry-after").is_some(), "{answer:?}");
     assert_eq!(sent(TOKEN).status, 200);
-}
-
-fn write_private(path: &std::path::Path, text: &str) {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::OpenOptions::new();
-    let mut file =
-        options.write(true).create(true).truncate(true).mode(0o600).open(path).expect("a writable folder");
-    file.write_all(text.as_bytes()).expect("room");
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).expect("it is there");
 }

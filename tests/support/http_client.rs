@@ -83,3 +83,33 @@ pub(crate) fn request(to: SocketAddr, line: &str, headers: &[(&str, &str)]) -> A
 pub(crate) fn get(to: SocketAddr, path: &str) -> Answer {
     request(to, &format!("GET {path}"), &[])
 }
+
+/// An answer that goes on, such as server-sent events.
+pub(crate) struct OpenAnswer {
+    stream: TcpStream,
+    text: String,
+}
+
+impl OpenAnswer {
+    /// The answer to a GET of this path, of which nothing was read yet.
+    pub(crate) fn open(to: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Self {
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let mut stream = connect(to);
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        stream.write_all(request.as_bytes()).expect("it listens");
+        Self { stream, text: String::new() }
+    }
+
+    /// Reads until the answer contains this text, and gives back everything since the last time.
+    pub(crate) fn wait_for(&mut self, wanted: &str) -> String {
+        let mut buffer = [0; 4096];
+        while !self.text.contains(wanted) {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => panic!("it ended without `{wanted}`: {}", self.text),
+                Ok(read) => self.text.push_str(&String::from_utf8_lossy(&buffer[..read])),
+                Err(error) => panic!("no `{wanted}`: {error}: {}", self.text),
+            }
+        }
+        std::mem::take(&mut self.text)
+    }
+}

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use crate::cli::args::global::{Format, GlobalArgs, NextArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
@@ -15,8 +13,9 @@ use crate::config;
 use crate::config::{Overrides, Problem, Purpose, Source};
 use crate::job::{JobName, JobSpec, Schedule, ScheduleError, Tick};
 use crate::time::UtcMillis;
+use crate::view::job::ComingTick;
 use crate::view::text::Moment;
-use crate::view::text::time_format::{Rfc3339, from_now, local, utc};
+use crate::view::text::time_format::{from_now, local, utc};
 
 /// The zone of an expression for which none is given, as in jobs.toml.
 const DEFAULT_ZONE: &str = "UTC";
@@ -34,15 +33,6 @@ struct Planned {
     job: Option<JobName>,
     schedule: Schedule,
     tick: Tick,
-}
-
-/// The same for programs.
-#[derive(Debug, Serialize)]
-struct PlannedView<'a> {
-    job: Option<&'a JobName>,
-    tick: Rfc3339,
-    tick_ms: Tick,
-    local: String,
 }
 
 /// Shows the coming ticks.
@@ -142,13 +132,8 @@ fn drawn(error: &ScheduleError, (expression, zone): (&str, &str), colour: bool) 
     config::draw(&[problem], &source, colour)
 }
 
-fn view(planned: &Planned) -> PlannedView<'_> {
-    PlannedView {
-        job: planned.job.as_ref(),
-        tick: Rfc3339(planned.tick.instant()),
-        tick_ms: planned.tick,
-        local: planned.schedule.local_text(planned.tick),
-    }
+fn view(planned: &Planned) -> ComingTick<'_> {
+    ComingTick::of(planned.job.as_ref(), &planned.schedule, planned.tick)
 }
 
 fn table(planned: &[Planned], now: UtcMillis, columns: Option<usize>) -> String {

@@ -84,12 +84,14 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         let mut tasks = JoinSet::new();
         listen(stop.clone(), reload_requests.clone(), &mut tasks)?;
         let options = watch::Sender::new(options);
+        let events = Events::of(node.clone()).counted_by(metrics.counter());
         let (facts, progress) = (watch::Sender::default(), Arc::new(Progress::from(SystemClock.boot())));
         let sources = HttpSources {
             options: options.subscribe(),
             facts: facts.subscribe(),
             progress: Arc::clone(&progress),
             metrics: metrics.clone(),
+            events: events.clone(),
             store_kind: session.config.store.kind(),
             dropped_log_lines: log_writer::dropped_lines,
             clock: Arc::new(SystemClock),
@@ -106,7 +108,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
-        let replica = build(args, &session, guards, (node, jobs), &metrics)?;
+        let replica = build(args, &session, guards, (events, jobs), &metrics)?;
         let replica = Replica { facts, alive: Some(alive(progress)), ..replica };
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
@@ -151,14 +153,15 @@ fn build(
     args: &RunArgs,
     session: &Session,
     guards: Guards,
-    (node, jobs): (NodeName, BTreeMap<JobName, Job>),
+    (events, jobs): (Events, BTreeMap<JobName, Job>),
     metrics: &Metrics,
 ) -> Result<Replica, Failure> {
     let config = &session.config;
     let clock = Arc::new(SystemClock);
     let store = metrics.measured(session.open_store()?);
+    let node = events.node().clone();
     Ok(Replica {
-        events: Events::of(node.clone()).counted_by(metrics.counter()),
+        events,
         lease_file: LeaseFile::new(&session.state_dir, &config.cluster, &node, store.label()),
         node,
         jobs,

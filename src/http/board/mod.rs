@@ -1,4 +1,21 @@
-//! What the HTTP side knows of all jobs, from its own reading of the store: no request reads the store itself.
+//! What the HTTP side knows of all jobs, from its own reading of the store. No request reads more than it shows, and what
+//! several viewers ask for is read once.
+//!
+//! Pages and the API use a [`Board`] by three functions:
+//! - [`Board::view`] returns these jobs, with their newest entries without output, as a snapshot;
+//! - [`Board::list`] returns how all jobs stand, sorted, for lists and counts;
+//! - [`Board::turn`] waits for a turn to read the store, for what the board does not keep: output, and older entries.
+//!
+//! Jobs are kept while somebody looks, and for a minute after. They are read again when an event of this replica, a hint, or
+//! a heartbeat says that they changed; in addition, how all of them stand is compared now and then.
 
+mod board_view;
+mod changes;
+mod reader;
 pub(super) mod standings;
-pub(super) mod sweep;
+mod table;
+mod turns;
+
+pub(super) use board_view::{Board, BoardView, Unread};
+pub(super) use reader::read_when_due;
+pub(super) use turns::StoreTurn;

@@ -5,17 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::job::{JobName, JobSpec};
-use crate::lease::Record;
 use crate::metrics::{JobCounts, JobFigures, TroubleCounts};
 use crate::store::{JobStanding, Peer};
 use crate::time::UtcMillis;
 use crate::view::expected::Expected;
-use crate::view::job::JobState;
-use crate::view::problems::{Kind, problems};
+use crate::view::job::{JobCondition, JobList, JobState};
+use crate::view::problems::Kind;
 use crate::view::snapshot::Snapshot;
 
 /// The jobs of a file by name.
-pub(crate) type FileJobs = BTreeMap<JobName, Arc<JobSpec>>;
+pub(crate) type SpecsByName = BTreeMap<JobName, Arc<JobSpec>>;
 
 /// The counts of one sweep.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,7 +33,7 @@ pub(crate) struct SweepFindings {
 
 /// Returns the findings of a sweep at `now`, by the store's clock. `standings` are those of the jobs, in their order.
 pub(crate) fn findings_of(
-    jobs: &FileJobs,
+    jobs: &SpecsByName,
     standings: &[Option<JobStanding>],
     peers: &[Peer],
     now: UtcMillis,
@@ -45,8 +44,8 @@ pub(crate) fn findings_of(
         .map(|(spec, record)| JobState::of(Arc::clone(spec).into(), Ok(record), Ok(Vec::new())))
         .collect();
     let figures = states.iter().filter_map(|job| Some((job.name.clone(), figures_of(job, now)?))).collect();
-    let snapshot = Snapshot::of(now, peers.to_vec(), states);
-    SweepFindings { counts: counts_of(&snapshot), figures }
+    let list = JobList::of(&Snapshot::of(now, peers.to_vec(), states), Expected::default());
+    SweepFindings { counts: counts_of(&list), figures }
 }
 
 fn figures_of(job: &JobState, now: UtcMillis) -> Option<JobFigures> {
@@ -64,25 +63,16 @@ fn figures_of(job: &JobState, now: UtcMillis) -> Option<JobFigures> {
     })
 }
 
-fn counts_of(snapshot: &Snapshot) -> SweepCounts {
-    let found = problems(snapshot, Expected::default());
-    let with = |kind: Kind| found.iter().filter(|problem| problem.kind == kind).count() as u64;
-    let jobs =
-        |is_it: &dyn Fn(&JobState) -> bool| snapshot.jobs.iter().filter(|job| is_it(job)).count() as u64;
-    let is_enabled = |job: &JobState| job.spec().is_some_and(|spec| spec.enabled);
-    let record = |job: &JobState, is_it: &dyn Fn(&Record) -> bool| job.record.as_ref().is_some_and(is_it);
-    let is_failing = |job: &JobState| is_enabled(job) && record(job, &|record| record.failures_in_row > 0);
-    let failing = jobs(&is_failing);
+fn counts_of(list: &JobList) -> SweepCounts {
+    let with = |kind: Kind| list.problems.iter().filter(|problem| problem.kind == kind).count() as u64;
+    let jobs = |condition| list.count(Some(condition)) as u64;
+    let (disabled, failing) = (jobs(JobCondition::Disabled), jobs(JobCondition::Failing));
     SweepCounts {
         jobs: JobCounts {
-            enabled: jobs(&is_enabled),
-            disabled: jobs(&|job| !is_enabled(job)),
-            paused: jobs(&|job| {
-                record(job, &|record| record.paused.is_some_and(|until| until > snapshot.now))
-            }),
-            running: jobs(&|job| {
-                record(job, &|record| job.running().is_some() && snapshot.is_holder_alive(record))
-            }),
+            enabled: list.jobs().len() as u64 - disabled,
+            disabled,
+            paused: jobs(JobCondition::Paused),
+            running: jobs(JobCondition::Running),
             failing,
             overdue: with(Kind::Overdue),
         },

@@ -6,18 +6,16 @@
 
 mod answer;
 mod assets;
-pub(super) mod home;
-pub(super) mod job;
-#[cfg(test)]
-mod looks;
+mod home;
+mod job;
 mod replicas;
+mod screens;
 mod session;
-pub(super) mod shell;
+mod shell;
 #[cfg(test)]
 mod testing;
 mod timeline;
 
-pub(super) use answer::{base_of, error_page, html, see_other};
-pub(super) use assets::asset_answer;
-pub(super) use replicas::replicas_parts;
-pub(super) use session::{log_in, log_out, login_address, login_form};
+pub(super) use answer::{base_of, error_page, see_other};
+pub(super) use screens::page_routes;
+pub(super) use session::login_address;

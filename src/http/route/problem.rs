@@ -10,6 +10,7 @@ pub(crate) struct ProblemDetails {
     /// The status of the answer.
     pub(crate) status: StatusCode,
     pub(crate) title: &'static str,
+    pub(crate) detail: Option<String>,
     pub(crate) help: Option<String>,
     /// Seconds after which the client may try again.
     pub(crate) retry_after: Option<u64>,
@@ -18,7 +19,12 @@ pub(crate) struct ProblemDetails {
 impl ProblemDetails {
     /// Returns an error with this title.
     pub(crate) fn new(status: StatusCode, title: &'static str) -> Self {
-        Self { status, title, help: None, retry_after: None }
+        Self { status, title, detail: None, help: None, retry_after: None }
+    }
+
+    /// Sets what is wrong, in the words of the commands.
+    pub(crate) fn detail(self, detail: impl Into<String>) -> Self {
+        Self { detail: Some(detail.into()), ..self }
     }
 
     /// Sets the way out.
@@ -33,10 +39,12 @@ impl ProblemDetails {
 
     /// Returns the answer.
     pub(crate) fn into_response(self) -> Response<Body> {
-        let Self { status, title, help, retry_after } = self;
+        let Self { status, title, detail, help, retry_after } = self;
         let mut body = json!({ "title": title, "status": status.as_u16() });
-        if let Some(help) = help {
-            body["help"] = help.into();
+        for (name, text) in [("detail", detail), ("help", help)] {
+            if let Some(text) = text {
+                body[name] = text.into();
+            }
         }
         let mut response = Response::new(Body::from(format!("{body}\n")));
         *response.status_mut() = status;

@@ -117,7 +117,8 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
         return ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, "no whole body in time").into_response();
     };
     let renewed = route.is_page.then(|| renewed_cookie(&visitor, &parts, &options, &shared)).flatten();
-    let call = Call { route: route.path, parts, body, visitor };
+    let shows_output = visitor.sees_output();
+    let call = Call { route: route.path, parts, body, visitor, shows_output };
     let mut response = match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
         Ok(response) => response,
         Err(_) => {

@@ -9,10 +9,10 @@ use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures_util::future::BoxFuture;
 
 use crate::http::access::visitor::Visitor;
+#[cfg(test)]
+use crate::http::access::visitor::VisitorProof;
 use crate::http::state::Shared;
-use crate::http::{health, page, scrape};
-
-use super::problem::ProblemDetails;
+use crate::http::{api, health, live, page, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// Who sent it.
     pub(crate) visitor: Visitor,
+    /// Whether the answer may contain what jobs print: only who sent a token sees it.
+    pub(crate) shows_output: bool,
 }
 
 impl Call {
@@ -67,10 +69,14 @@ impl Call {
         parts.find(|(part, _)| is_it(part)).map(|(_, value)| value)
     }
 
+    /// Returns the parameters of the address, in their order.
+    pub(crate) fn parameters(&self) -> Vec<(String, String)> {
+        Query::try_from_uri(&self.parts.uri).map(|Query(pairs)| pairs).unwrap_or_default()
+    }
+
     /// Returns the value of a parameter of the address; `None` if it is absent.
     pub(crate) fn query(&self, name: &str) -> Option<String> {
-        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri).ok()?;
-        pairs.into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
+        self.parameters().into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
     /// Returns the fields of a form; `None` if the body is none.
@@ -99,35 +105,36 @@ pub(crate) fn routes() -> Vec<Route> {
         takes_any_host: true,
         handler,
     };
-    let login = |path, handler| Route {
-        access: Access::Login,
-        is_page: true,
-        takes_any_host: false,
-        ..open(path, handler)
-    };
-    vec![
+    let read = |path, handler| Route { access: Access::Read, takes_any_host: false, ..open(path, handler) };
+    let mut routes = vec![
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
         Route {
             access: Access::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
-        login("/assets/{file}", |_, call| Box::pin(async move { asset(&call) })),
-        login("/login", |shared, call| Box::pin(async move { page::login_form(&shared, &call) })),
         Route {
-            method: Method::POST,
-            ..login("/login", |shared, call| Box::pin(async move { page::log_in(shared, call).await }))
+            takes_any_host: false,
+            ..open("/api/v1/openapi.json", |_, _| Box::pin(async { api::openapi() }))
         },
-        Route {
-            method: Method::POST,
-            ..login("/logout", |shared, call| Box::pin(async move { page::log_out(&shared, &call) }))
-        },
-    ]
-}
-
-fn asset(call: &Call) -> Response<Body> {
-    let found = call.path("file").and_then(|name| page::asset_answer(name, &call.parts.headers));
-    found.unwrap_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no such file").into_response())
+    ];
+    routes.extend([
+        read("/api/v1/status", |shared, call| Box::pin(async move { api::status(&shared, &call).await })),
+        read("/api/v1/replicas", |shared, call| Box::pin(async move { api::replicas(&shared, &call).await })),
+        read("/api/v1/jobs", |shared, call| Box::pin(async move { api::jobs(&shared, &call).await })),
+        read("/api/v1/jobs/{job}", |shared, call| Box::pin(async move { api::job(&shared, &call).await })),
+        read("/api/v1/jobs/{job}/next", |shared, call| {
+            Box::pin(async move { api::next_ticks(&shared, &call).await })
+        }),
+        read("/api/v1/jobs/{job}/why", |shared, call| {
+            Box::pin(async move { api::why(&shared, &call).await })
+        }),
+        read("/api/v1/history", |shared, call| Box::pin(async move { api::history(&shared, &call).await })),
+        read("/api/v1/runs/{run}", |shared, call| Box::pin(async move { api::run(&shared, &call).await })),
+        read("/api/v1/events", |shared, call| Box::pin(async move { live::events(shared, &call) })),
+    ]);
+    routes.extend(page::page_routes());
+    routes
 }
 
 fn healthz(shared: &Shared) -> Response<Body> {
@@ -151,6 +158,16 @@ fn text(status: StatusCode, text: &str) -> Response<Body> {
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);
     response
+}
+
+#[cfg(test)]
+impl Call {
+    /// Returns a request of a test to this route, by somebody without a token.
+    pub(crate) fn of_test(route: &'static str, address: &str) -> Self {
+        let request = Request::builder().uri(address).body(()).expect("a request");
+        let visitor = Visitor { may: None, proof: VisitorProof::Nothing };
+        Self { route, parts: request.into_parts().0, body: Bytes::new(), visitor, shows_output: false }
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::http::board::sweep::sweep_when_due;
+use crate::http::board::read_when_due;
 use crate::http::route::serve::router;
 use crate::http::state::{HttpSources, Shared};
 use crate::run::set_thread_nice;
@@ -93,11 +93,11 @@ fn run(
         let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
         let (router, slots) = (router(Arc::clone(&shared)), ConnectionSlots::default());
         let mut connections = JoinSet::new();
-        let mut sweeps = JoinSet::new();
+        let mut reader = JoinSet::new();
         match open_store() {
-            Ok(store) => drop(sweeps.spawn(sweep_when_due(Arc::clone(&shared), store))),
+            Ok(store) => drop(reader.spawn(read_when_due(Arc::clone(&shared), store))),
             Err(error) => {
-                warn!(%error, "HTTP: the store cannot be opened, metrics tell only what this replica saw")
+                warn!(%error, "HTTP: the store cannot be opened, only what this replica saw is served")
             }
         }
         loop {

@@ -7,7 +7,7 @@ use crate::view::job::JobState;
 use crate::view::snapshot::Snapshot;
 use crate::view::text::TimeBound;
 
-use super::TickView;
+use super::{HistoryCursor, TickView};
 
 /// Which ticks are wanted: those that meet every condition.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub(crate) struct HistoryFilter {
     pub(crate) since: Option<TimeBound>,
     /// Only ticks that ended before this time.
     pub(crate) until: Option<TimeBound>,
+    /// Only ticks with a smaller place in the history.
+    pub(crate) before: Option<HistoryCursor>,
     /// At most so many, the newest.
     pub(crate) newest: usize,
 }
@@ -34,6 +36,7 @@ impl HistoryFilter {
             || self.node.is_some()
             || self.since.is_some()
             || self.until.is_some()
+            || self.before.is_some()
     }
 
     /// Returns how many of the newest entries of each job must be read. What is left out does not count for
@@ -46,8 +49,12 @@ impl HistoryFilter {
     /// come last.
     pub(crate) fn select(&self, snapshot: &Snapshot) -> Vec<TickView> {
         let past = snapshot.jobs.iter().flat_map(JobState::past);
-        let mut wanted: Vec<TickView> = past.filter(|tick| self.wants(tick, snapshot.now)).collect();
-        wanted.sort_by_key(|tick| (tick.ended(), tick.started));
+        self.newest_of(past.filter(|tick| self.wants(tick, snapshot.now)).collect())
+    }
+
+    /// Returns the newest of ticks that are wanted, in the order in which they ended.
+    pub(crate) fn newest_of(&self, mut wanted: Vec<TickView>) -> Vec<TickView> {
+        wanted.sort_by_cached_key(HistoryCursor::of);
         wanted.drain(..wanted.len().saturating_sub(self.newest));
         wanted
     }
@@ -59,6 +66,7 @@ impl HistoryFilter {
             && !(self.failed && is_well(tick.outcome))
             && (self.outcomes.is_empty() || self.outcomes.contains(&tick.outcome))
             && (self.node.is_none() || self.node == tick.node)
+            && self.before.as_ref().is_none_or(|before| HistoryCursor::of(tick) < *before)
     }
 }
 

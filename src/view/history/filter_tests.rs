@@ -17,6 +17,7 @@ fn all() -> HistoryFilter {
         node: None,
         since: None,
         until: None,
+        before: None,
         newest: usize::MAX,
     }
 }
@@ -26,6 +27,12 @@ fn ended(minute: i64, outcome: Outcome, on: Option<&str>) -> HistoryEntry {
     let tick = Tick::at_millis(NOON + minute * 60_000);
     let entry = HistoryEntry::without_run(tick, Cause::Schedule, Verdict::plain(outcome), tick.instant());
     HistoryEntry { node: on.map(node), ..entry }
+}
+
+/// The place in the history of the tick that ended this many minutes after noon.
+fn place_of(minute: i64) -> Option<HistoryCursor> {
+    let at = UtcMillis(NOON + minute * 60_000);
+    all().select(&snapshot()).iter().find(|tick| tick.ended() == at).map(HistoryCursor::of)
 }
 
 /// An hour after noon: a job with four ticks, and another one that is running since noon.
@@ -66,6 +73,8 @@ fn each_condition_leaves_out_what_does_not_meet_it() {
         (HistoryFilter { since: ago(25), ..all() }, &[40, -1]),
         (HistoryFilter { until: at(30), ..all() }, &[10, 20]),
         (HistoryFilter { since: at(20), until: ago(30), ..all() }, &[20]),
+        (HistoryFilter { before: place_of(30), ..all() }, &[10, 20]),
+        (HistoryFilter { before: place_of(30), newest: 1, ..all() }, &[20]),
         (HistoryFilter { newest: 2, ..all() }, &[40, -1]),
         (HistoryFilter { newest: 1, failed: true, node: n2, ..all() }, &[20]),
         (HistoryFilter { newest: 0, ..all() }, &[]),

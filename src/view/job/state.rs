@@ -31,6 +31,10 @@ pub(crate) struct JobState {
 /// A tick that has not been decided for this long waits for something.
 const WAITS_AFTER: Duration = Duration::from_secs(3);
 
+/// How long after its last tick a job that the file does not name belongs to the current state: removed jobs, and locks of
+/// `exec`, are never deleted from the store.
+const LATELY: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl JobState {
     /// Returns the state of a job from what was read of it: its record, and its newest entries, oldest first.
     pub(crate) fn of(
@@ -52,6 +56,18 @@ impl JobState {
     /// Whether it has no record, though replicas open one for every job that is enabled.
     pub(crate) fn lacks_record(&self) -> bool {
         self.spec().is_some_and(|spec| spec.enabled) && self.record.is_none() && self.unread.is_none()
+    }
+
+    /// Whether the job belongs to the current state of the cluster: the file names it, or may name it, or it was active
+    /// lately.
+    pub(crate) fn is_of_now(&self, now: UtcMillis) -> bool {
+        let was_lately = |at: UtcMillis| now.since(at) <= LATELY;
+        let record = self.record.as_ref();
+        !matches!(self.definition, Definition::Absent)
+            || self.running().is_some()
+            || record.is_some_and(|record| record.paused > Some(now))
+            || record.and_then(|record| record.ended).is_some_and(was_lately)
+            || self.decided().next_back().is_some_and(|tick| was_lately(tick.ended()))
     }
 
     /// Returns the oldest tick that is not decided, which may not have come yet; `None` unless the replicas

@@ -60,6 +60,7 @@ impl HistoryArgs {
             node: self.node.clone(),
             since: self.since,
             until: None,
+            before: None,
             newest: usize::try_from(self.count).unwrap_or(usize::MAX),
         }
     }

@@ -11,17 +11,11 @@ use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::reach_jobs_or_all;
 use crate::cli::session::target::ClusterTarget;
 use crate::store::Store;
-use crate::time::UtcMillis;
 use crate::view::expected::Expected;
-use crate::view::history::TickView;
-use crate::view::job::{Definition, JobState, KnownJob};
+use crate::view::job::KnownJob;
 use crate::view::problems::{DEPTH, needs_depth};
 use crate::view::snapshot::Snapshot;
 use crate::view::status::StatusView;
-
-/// How long after its last tick a job that the file does not name is shown: removed jobs, and locks of `exec`, are never
-/// deleted from the store.
-const LATELY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often `--watch` shows the state.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -72,7 +66,7 @@ async fn snapshot(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> 
     let newest = if args.job.is_some() { job_page::LAST } else { 1 };
     let mut snapshot = Snapshot::take(store, jobs, newest).await.map_err(Failure::of(store))?;
     let now = snapshot.now;
-    snapshot.jobs.retain(|job| args.job.is_some() || is_of_now(job, now));
+    snapshot.jobs.retain(|job| args.job.is_some() || job.is_of_now(now));
     snapshot.deepen(store, DEPTH, needs_depth).await.map_err(Failure::of(store))?;
     snapshot.ask_why(store).await;
     Ok(snapshot)
@@ -101,16 +95,6 @@ async fn show(
         Format::Table => screen.print(&page(args, &snapshot, &view, screen.columns))?,
     };
     Ok(if args.check && !view.ok { Exit::Failed } else { Exit::Done })
-}
-
-/// Whether the job belongs to the current state of the cluster: the file names it, or may name it, or it was active lately.
-fn is_of_now(job: &JobState, now: UtcMillis) -> bool {
-    let was_lately = |tick: &TickView| now.since(tick.ended()) <= LATELY;
-    let is_paused = || job.record.as_ref().is_some_and(|record| record.paused > Some(now));
-    !matches!(job.definition, Definition::Absent)
-        || job.running().is_some()
-        || is_paused()
-        || job.decided().next_back().as_ref().is_some_and(was_lately)
 }
 
 mod job_page;

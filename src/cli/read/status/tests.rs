@@ -5,6 +5,7 @@ use crate::cli::testing::{printed, reading};
 use crate::job::{Outcome, Reason, Verdict};
 use crate::store::Beat;
 use crate::time::UtcMillis;
+use crate::view::job::Definition;
 use crate::view::testing::{Bench, FILE, node, run_id};
 
 use super::*;

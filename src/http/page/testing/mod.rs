@@ -1,5 +1,7 @@
 //! A made-up cluster, healthy and at three in the morning, as the pages of tests show it.
 
+mod looks;
+
 use std::time::Duration;
 
 use jiff::tz::TimeZone;

@@ -1,0 +1,18 @@
+//! The API: what the reading commands print with `--format json`, over HTTP. `openapi.json` describes it; a test compares it
+//! with the routes.
+
+mod history;
+mod jobs;
+mod parameters;
+mod reply;
+mod runs;
+mod status;
+
+pub(super) use history::history;
+pub(super) use jobs::{job, jobs, next_ticks, why};
+pub(super) use reply::openapi;
+pub(super) use runs::run;
+pub(super) use status::{replicas, status};
+
+#[cfg(test)]
+mod openapi_tests;

@@ -1,0 +1,58 @@
+//! The description of the API and the routes agree.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::http::route::table::{Access, routes};
+
+use super::reply::OPENAPI;
+
+fn description() -> Value {
+    serde_json::from_str(OPENAPI).expect("JSON")
+}
+
+#[test]
+fn every_route_for_programs_is_described_and_nothing_else_is() {
+    let is_for_programs =
+        |path: &str| path.starts_with("/api/") || ["/healthz", "/readyz", "/metrics"].contains(&path);
+    let served: BTreeSet<(String, String)> = routes()
+        .iter()
+        .filter(|route| is_for_programs(route.path))
+        .map(|route| (route.path.to_owned(), route.method.as_str().to_lowercase()))
+        .collect();
+    let document = description();
+    let paths = document["paths"].as_object().expect("paths");
+    let described: BTreeSet<(String, String)> = paths
+        .iter()
+        .flat_map(|(path, calls)| {
+            let methods = calls.as_object().expect("calls").keys().cloned();
+            methods.map(|method| (path.clone(), method))
+        })
+        .collect();
+    assert_eq!(served, described);
+}
+
+#[test]
+fn what_is_open_to_everybody_is_described_so() {
+    let document = description();
+    for route in routes() {
+        let call = &document["paths"][route.path][route.method.as_str().to_lowercase()];
+        if call.is_object() {
+            let is_open = call["security"].as_array().is_some_and(Vec::is_empty);
+            assert_eq!(is_open, route.access == Access::Open, "{}", route.path);
+        }
+    }
+}
+
+#[test]
+fn every_variable_part_of_a_path_is_a_parameter() {
+    for (path, calls) in description()["paths"].as_object().expect("paths") {
+        let parts: BTreeSet<&str> =
+            path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        let parameters = calls["get"]["parameters"].as_array().cloned().unwrap_or_default();
+        let named = parameters.iter().filter(|parameter| parameter["in"] == "path");
+        let named: BTreeSet<&str> = named.filter_map(|parameter| parameter["name"].as_str()).collect();
+        assert_eq!(parts, named, "{path}");
+    }
+}

@@ -1,0 +1,53 @@
+//! `/api/v1/runs/RUN`: one run, as an element of `history --format json`.
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
+
+use crate::http::board::Unread;
+use crate::http::route::problem::ProblemDetails;
+use crate::http::route::table::Call;
+use crate::http::state::Shared;
+use crate::job::{JobName, RunId};
+use crate::store::KEPT_ENTRIES;
+use crate::view::history::TickView;
+use crate::view::job::{JobState, KnownJob};
+use crate::view::snapshot::Snapshot;
+
+use super::jobs::known;
+use super::parameters::Parameters;
+use super::reply::{ApiResult, json, of_store, settled, turn};
+
+/// Answers with one run.
+pub(crate) async fn run(shared: &Shared, call: &Call) -> Response<Body> {
+    settled(found(shared, call).await)
+}
+
+async fn found(shared: &Shared, call: &Call) -> ApiResult {
+    let given = Parameters::of(call, &["job"])?;
+    let run: RunId = call.path("run").and_then(|id| id.parse().ok()).ok_or_else(no_such_run)?;
+    let job = match given.text("job") {
+        Some(name) => JobName::parse(name).map_err(|_| Unread::NoSuchJob(None))?,
+        None => shared.board.job_of_run(run).await?.ok_or_else(not_found_without_job)?,
+    };
+    let job = known(shared, &job).await?;
+    let tick = tick_of(shared, job, run).await?.ok_or_else(no_such_run)?;
+    json(&if call.shows_output { tick } else { tick.without_output() })
+}
+
+/// Reads the run from the history of its job, or from its record.
+async fn tick_of(shared: &Shared, job: KnownJob, run: RunId) -> Result<Option<TickView>, ProblemDetails> {
+    let store = turn(shared).await?;
+    let snapshot = Snapshot::take(&*store, vec![job], KEPT_ENTRIES).await;
+    let snapshot = snapshot.map_err(|error| of_store(&error))?;
+    Ok(snapshot.jobs.iter().flat_map(JobState::past).find(|tick| tick.run == Some(run)))
+}
+
+fn no_such_run() -> ProblemDetails {
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no such run")
+        .help(format!("the store keeps the newest {KEPT_ENTRIES} ticks of each job"))
+}
+
+fn not_found_without_job() -> ProblemDetails {
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no such run is known here")
+        .help("this replica knows the newest runs of all jobs: name the job of an older one with `?job=`")
+}
