@@ -126,7 +126,7 @@ addEventListener('pageshow', event => { if (event.persisted) listen(); });
 addEventListener('click', async event => {
   const button = event.target.closest('[data-copy]');
   if (!button) return;
-  const text = button.dataset.copy;
+  const text = $('.message', button.closest('li') || button.parentNode).textContent;
   try {
     await navigator.clipboard.writeText(text);
   } catch {

@@ -12,11 +12,11 @@ use super::address::HomeAddress;
 use super::row::row_part;
 use super::trouble::troubles_part;
 
-/// What the whole page may take, in bytes, with some room for the document around its parts.
-const BUDGET: usize = 92_000;
+/// What the parts of the page may take, in bytes: a page has less than 100 kB.
+const BUDGET: usize = 96_000;
 
-/// What a timeline takes besides its marks, and what its marks may take at least and at most.
-const TIMELINE_BYTES: (usize, usize, usize) = (12_000, 4_000, 30_000);
+/// What a timeline may take.
+const TIMELINE: usize = 40_000;
 
 /// Spans that a timeline by replica can show: what replicas told is kept for an hour.
 const BY_REPLICA: [TimelineSpan; 2] = [TimelineSpan::QuarterHour, TimelineSpan::Hour];
@@ -87,11 +87,11 @@ pub(crate) fn home_parts(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> Vec<Pa
     let jobs = PagePart::with_rows("jobs", rows, |rows| Jobs { rows, is_empty });
     let top = top_part(frame, facts.listed, facts.problems, facts.store);
     let troubles = troubles_part(frame, facts.problems, facts.troubled, facts.counts.0);
-    let others = [&top, &troubles, &jobs].iter().map(|part| part.html.len()).sum::<usize>();
-    let (fixed, least, most) = TIMELINE_BYTES;
-    let left = BUDGET.saturating_sub(others + fixed).clamp(least, most);
+    let (counts, pager) = (counts(frame, facts), pager(frame, facts));
+    let others = [&top, &troubles, &counts, &jobs, &pager].iter().map(|part| part.html.len()).sum::<usize>();
+    let left = BUDGET.saturating_sub(others).min(TIMELINE);
     let timeline = timeline_part(facts.picture, &timeline_links(facts.address), (frame.base, left));
-    vec![top, troubles, timeline, counts(frame, facts), jobs, pager(frame, facts)]
+    vec![top, troubles, timeline, counts, jobs, pager]
 }
 
 fn timeline_links(address: &HomeAddress) -> TimelineLinks {

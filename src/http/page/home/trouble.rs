@@ -11,8 +11,8 @@ use crate::view::text::time_format::Rfc3339;
 
 use super::row::PauseLine;
 
-/// At most so many are shown one by one.
-const SHOWN: usize = 50;
+/// At most so many are shown one by one: nobody reads more, and all of them are in the list of jobs.
+const SHOWN: usize = 20;
 
 /// So many lines of a job's output are shown, the last ones.
 const LAST_LINES: usize = 2;

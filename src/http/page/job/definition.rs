@@ -33,7 +33,10 @@ pub(crate) fn definition_rows(spec: &JobSpec, shows_command: bool) -> Vec<Defini
     }));
     if spec.retries > 0 {
         let delay = format_duration(spec.retry_delay);
-        let text = format!("{} more attempts after a failed one, the first after {delay}", spec.retries);
+        let text = match spec.retries {
+            1 => format!("one more attempt after a failed one, {delay} later"),
+            many => format!("{many} more attempts after a failed one, the first {delay} later"),
+        };
         rows.push(words("retries", text));
     }
     if spec.catch_up == CatchUp::Last {

@@ -21,8 +21,8 @@ use super::outcome::TickLine;
 /// How many coming ticks are shown.
 const COMING: usize = 5;
 
-/// What the marks of the timeline may take, in bytes.
-const MARKS: usize = 30_000;
+/// What the timeline may take, in bytes.
+const TIMELINE: usize = 40_000;
 
 /// A question why, and its answer.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +112,7 @@ pub(crate) fn job_parts(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> Vec<Page
         about(frame, facts),
         standing(frame, facts),
         PagePart::of("why", &Why { base: frame.base, name: facts.job.name.as_str(), zone, asked: facts.why }),
-        timeline_part(facts.picture, &links, (frame.base, MARKS)),
+        timeline_part(facts.picture, &links, (frame.base, TIMELINE)),
         ticks(frame, facts, zone),
     ]
 }

@@ -74,14 +74,18 @@ pub(crate) struct DrawnMark {
     pub(crate) sign: Option<(&'static str, Percent)>,
     /// Where its tick was, if it began late.
     pub(crate) tick: Option<Percent>,
-    /// The words beside it.
-    pub(crate) text: Option<String>,
+    /// Whether it stands for several ticks that did not run: its width is a thin line.
+    pub(crate) is_bracket: bool,
+    /// The words beside it, and where they begin.
+    pub(crate) text: Option<(String, Percent)>,
 }
 
 /// What stands behind the marks.
 #[derive(Debug)]
 pub(crate) struct DrawnBand {
     pub(crate) class: &'static str,
+    /// A word in it; empty if its look says enough.
+    pub(crate) label: &'static str,
     pub(crate) title: String,
     pub(crate) x: Percent,
     /// `None` for a line.
@@ -232,7 +236,8 @@ fn drawn(mark: &TimelineMark, tops: &LaneTops) -> DrawnMark {
         MarkShape::Run { end: BarEnd::Plain, tick_x } => (None, *tick_x, None),
         MarkShape::Run { end: shape, tick_x } => (Some((shape.as_str(), Percent(end))), *tick_x, None),
         MarkShape::DidNotRun { outcome, folded } => {
-            (Some((outcome.as_str(), Percent(mark.x))), None, folded.clone())
+            let text = folded.clone().map(|text| (text, Percent(end)));
+            (Some((outcome.as_str(), Percent(mark.x))), None, text)
         }
         MarkShape::Reserved | MarkShape::Coming { .. } => (None, None, None),
     };
@@ -245,6 +250,7 @@ fn drawn(mark: &TimelineMark, tops: &LaneTops) -> DrawnMark {
         y: tops.bar(mark.lane, mark.row),
         sign,
         tick: tick.map(Percent),
+        is_bracket: matches!(mark.shape, MarkShape::DidNotRun { .. }),
         text,
     }
 }
@@ -262,6 +268,7 @@ fn drawn_band(band: &Band, lanes: &[Lane], tops: &LaneTops) -> DrawnBand {
             BandKind::Silent => "silent",
             BandKind::Draining => "draining",
         },
+        label: if band.kind == BandKind::StoreAway { "store away" } else { "" },
         title: band.text.clone(),
         x: Percent(band.x),
         width: (band.width > 0).then_some(Percent(band.width)),

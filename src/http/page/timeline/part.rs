@@ -32,14 +32,28 @@ pub(crate) struct TimelineLinks {
 struct Timeline<'a> {
     base: &'a str,
     links: &'a TimelineLinks,
-    drawing: TimelineDrawing,
+    /// `None` if there is no room for it.
+    drawing: Option<TimelineDrawing>,
+    /// Whether the same is said in words below it.
+    has_words: bool,
 }
 
-/// Returns the part of a timeline. Its marks take about `budget` bytes.
+/// Returns the part of a timeline, in at most about `budget` bytes: what does not fit is drawn without links and titles,
+/// then not said in words below, and then left out.
 pub(crate) fn timeline_part(
     picture: &Picture,
     links: &TimelineLinks,
     (base, budget): (&str, usize),
 ) -> PagePart {
-    PagePart::of("timeline", &Timeline { base, links, drawing: TimelineDrawing::of(picture, budget) })
+    let part = |marks: Option<usize>, has_words: bool| {
+        let drawing = marks.map(|bytes| TimelineDrawing::of(picture, bytes));
+        PagePart::of("timeline", &Timeline { base, links, drawing, has_words })
+    };
+    for has_words in [true, false] {
+        let least = part(Some(0), has_words).html.len();
+        if least <= budget {
+            return part(Some(budget - least), has_words);
+        }
+    }
+    part(None, false)
 }
