@@ -101,7 +101,7 @@ fn every_call_answers_as_it_is_described() {
 #[test]
 fn nothing_that_jobs_print_is_shown_without_a_token() {
     let scene = Scene::new(&busy());
-    let (mut replica, address) = start(&scene, &[]);
+    let (replica, address) = start(&scene, &[]);
     let mut events = OpenAnswer::open(address, "/api/v1/events", &[]);
     let run = wait_for_runs(address);
     let document = json(address, "/api/v1/openapi.json");
@@ -198,7 +198,7 @@ fn what_is_wrong_with_a_request_is_said_without_repeating_it() {
 #[test]
 fn links_lead_through_the_whole_past() {
     let scene = Scene::new(&busy());
-    let (mut replica, address) = start(&scene, &[]);
+    let (replica, address) = start(&scene, &[]);
     eventually("ticks", || {
         let ticks = json(address, "/api/v1/history?outcome=succeeded&n=1000");
         ticks.as_array().filter(|ticks| ticks.len() >= 5).map(drop)
@@ -272,7 +272,7 @@ fn while_the_store_is_away_the_last_state_is_shown_with_its_time() {
 #[test]
 fn streams_tell_what_happens_are_bounded_and_end_when_the_replica_drains() {
     let scene = Scene::new(&busy().replace("shell = \"true\"", "shell = \"exec sleep 2\""));
-    let (mut replica, address) = start(&scene, &["--drain", "1m"]);
+    let (replica, address) = start(&scene, &["--drain", "1m"]);
     let mut streams: Vec<OpenAnswer> =
         (0..32).map(|_| OpenAnswer::open(address, "/api/v1/events", &[])).collect();
     for stream in &mut streams {

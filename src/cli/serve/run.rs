@@ -108,8 +108,9 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
-        let replica = build(args, &session, guards, (events, jobs), &metrics)?;
-        let replica = Replica { facts, alive: Some(alive(progress)), ..replica };
+        let replica = build(args, &session, guards, events, jobs)?;
+        let store = metrics.measured(Arc::clone(&replica.store));
+        let replica = Replica { store, facts, alive: Some(alive(progress)), ..replica };
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
         replica.lease_file.take_over().await.map_err(|taken| Failure::failed(taken.to_string()))?;
@@ -153,12 +154,12 @@ fn build(
     args: &RunArgs,
     session: &Session,
     guards: Guards,
-    (events, jobs): (Events, BTreeMap<JobName, Job>),
-    metrics: &Metrics,
+    events: Events,
+    jobs: BTreeMap<JobName, Job>,
 ) -> Result<Replica, Failure> {
     let config = &session.config;
     let clock = Arc::new(SystemClock);
-    let store = metrics.measured(session.open_store()?);
+    let store = session.open_store()?;
     let node = events.node().clone();
     Ok(Replica {
         events,

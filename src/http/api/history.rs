@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 
+use crate::http::board::Unread;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::Call;
 use crate::http::state::Shared;
@@ -38,7 +39,7 @@ async fn past(shared: &Shared, call: &Call) -> ApiResult {
     let filter = filter_of(&given)?;
     let jobs = match given.text("job") {
         Some(name) => {
-            let name = JobName::parse(name).map_err(|_| crate::http::board::Unread::NoSuchJob(None))?;
+            let name = JobName::parse(name).map_err(|_| Unread::NoSuchJob(None))?;
             vec![known(shared, &name).await?]
         }
         None => all_jobs(shared).await?,
@@ -69,7 +70,7 @@ fn filter_of(given: &Parameters) -> Result<HistoryFilter, ProblemDetails> {
         since: given.read("since", time, |text| text.parse::<TimeBound>().ok())?,
         until: given.read("until", time, |text| text.parse::<TimeBound>().ok())?,
         before: given.read("cursor", "the cursor of a link to older ticks", |text| text.parse().ok())?,
-        newest: given.number("n", (1, TICKS.0), TICKS.1)?,
+        newest: given.number("n", 1..=TICKS.0, TICKS.1)?,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::Call;
 use crate::http::state::Shared;
 use crate::job::JobName;
-use crate::store::KEPT_ENTRIES;
+use crate::store::{KEPT_ENTRIES, StoreError};
 use crate::view::explanation::{Unexplained, When};
 use crate::view::job::{ComingTick, Definition, JobCondition, JobQuery, KnownJob, ticks_after};
 use crate::view::snapshot::Snapshot;
@@ -64,7 +64,7 @@ fn query_of(call: &Call) -> Result<JobQuery, ProblemDetails> {
     Ok(JobQuery {
         text: given.text("q").unwrap_or_default().to_owned(),
         conditions: given.words("is", &format!("one of {words}"), JobCondition::parse)?,
-        page: given.number("page", (1, LAST_PAGE), 1)?,
+        page: given.number("page", 1..=LAST_PAGE, 1)?,
     })
 }
 
@@ -109,12 +109,12 @@ pub(crate) async fn next_ticks(shared: &Shared, call: &Call) -> Response<Body> {
 
 async fn coming(shared: &Shared, call: &Call) -> ApiResult {
     let given = Parameters::of(call, &["n"])?;
-    let (job, count) = (job_of(call)?, given.number("n", (1, COMING.0), COMING.1)?);
+    let (job, count) = (job_of(call)?, given.number("n", 1..=COMING.0, COMING.1)?);
     let spec = shared.options.borrow().jobs.get(&job).cloned();
     let Some(spec) = spec else {
         // A job that only the store knows has no schedule that this replica knows.
         shared.board.knows(&job).await?;
-        return json::<[ComingTick<'_>; 0]>(&[]);
+        return json(&Vec::<ComingTick<'_>>::new());
     };
     let now = shared.store_now();
     let ticks = ticks_after(&spec.schedule, now).take(if spec.enabled { count } else { 0 });
@@ -141,7 +141,7 @@ async fn explained(shared: &Shared, call: &Call) -> ApiResult {
     let snapshot = async {
         let mut snapshot = Snapshot::take(&*store, vec![known], KEPT_ENTRIES).await?;
         snapshot.ask_why(&*store).await;
-        Ok(snapshot)
+        Ok::<_, StoreError>(snapshot)
     };
     let snapshot = snapshot.await.map_err(|error| of_store(&error))?;
     let state = snapshot.jobs.first().expect("one job was asked for");

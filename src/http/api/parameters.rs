@@ -1,5 +1,6 @@
 //! The parameters of an address. Those that a call does not have are refused, so that no filter is overlooked.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use axum::http::StatusCode;
@@ -74,11 +75,12 @@ impl Parameters {
     pub(super) fn number(
         &self,
         name: &'static str,
-        (least, most): (usize, usize),
+        bounds: RangeInclusive<usize>,
         usual: usize,
     ) -> Result<usize, ProblemDetails> {
-        let read = |text: &str| usize::from_str(text).ok().filter(|number| (least..=most).contains(number));
-        Ok(self.read(name, &format!("a number from {least} to {most}"), read)?.unwrap_or(usual))
+        let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
+        let read = |text: &str| usize::from_str(text).ok().filter(|number| bounds.contains(number));
+        Ok(self.read(name, &expected, read)?.unwrap_or(usual))
     }
 }
 
@@ -111,11 +113,11 @@ mod tests {
     #[test]
     fn numbers_are_within_their_bounds() {
         for (query, number) in [("", Some(20)), ("n=", Some(20)), ("n=1", Some(1)), ("n=1000", Some(1_000))] {
-            let found = parameters(query, &["n"]).expect("known").number("n", (1, 1_000), 20);
+            let found = parameters(query, &["n"]).expect("known").number("n", 1..=1_000, 20);
             assert_eq!(found.ok(), number, "{query}");
         }
         for query in ["n=0", "n=1001", "n=-1", "n=x", "n=1,2"] {
-            let found = parameters(query, &["n"]).expect("known").number("n", (1, 1_000), 20);
+            let found = parameters(query, &["n"]).expect("known").number("n", 1..=1_000, 20);
             assert_eq!(found, Err(bad("n", "a number from 1 to 1000")), "{query}");
         }
     }

@@ -18,7 +18,7 @@ use crate::time::BootInstant;
 
 use super::changes::{Changed, ListedRuns, changed_by};
 use super::standings::findings_of;
-use super::table::BoardRead;
+use super::table::{BoardRead, ReadAt};
 
 /// How often it is looked whether something is to read, and how long nothing is read after an error.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -279,7 +279,7 @@ async fn next_of(sources: Option<&mut ChangeSources>) -> Heard {
 async fn sweep(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
     let jobs = Arc::clone(&shared.options.borrow().jobs);
     let names: Vec<JobName> = jobs.keys().cloned().collect();
-    let read = (shared.store_now(), shared.clock.boot());
+    let read = ReadAt { store: shared.store_now(), boot: shared.clock.boot() };
     let standings = store.standings(&names).await?;
     let (peers, now) = (Arc::clone(&shared.facts.borrow().peers), shared.store_now());
     shared.take_in(&jobs, findings_of(&jobs, &standings, &peers, now));
@@ -315,7 +315,7 @@ async fn ask_why(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
 }
 
 async fn read_board(shared: &Shared, store: &dyn Store, read: BoardRead) -> Result<(), StoreError> {
-    let at = (shared.store_now(), shared.clock.boot());
+    let at = ReadAt { store: shared.store_now(), boot: shared.clock.boot() };
     match read {
         BoardRead::Glance(jobs, newest) => {
             let glances = store.glance(&jobs, newest).await?;
@@ -336,3 +336,7 @@ async fn read_board(shared: &Shared, store: &dyn Store, read: BoardRead) -> Resu
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -34,6 +34,15 @@ pub(super) enum BoardRead {
     Standings(Vec<JobName>),
 }
 
+/// When something was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReadAt {
+    /// By the store's clock.
+    pub(super) store: UtcMillis,
+    /// By this machine's.
+    pub(super) boot: BootInstant,
+}
+
 /// How well a job is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freshness {
@@ -52,8 +61,8 @@ struct TableJob {
     /// How many of its newest entries were asked for; 0 if only its standing was read.
     depth: usize,
     freshness: Freshness,
-    /// When it was last read, by the store's clock, and by this machine's.
-    read: (UtcMillis, BootInstant),
+    /// When it was last read; `None` before.
+    read: Option<ReadAt>,
     /// When somebody last looked at its newest entry, and at all glanced entries.
     viewed: [Option<BootInstant>; 2],
 }
@@ -81,6 +90,11 @@ impl TableJob {
             _ if self.state.lacks_record() => 1,
             _ => 0,
         }
+    }
+
+    /// Whether it was not read within this time.
+    fn was_read_before(&self, now: BootInstant, within: Duration) -> bool {
+        self.read.is_none_or(|read| now.since(read.boot) >= within)
     }
 
     /// Returns which kind of read it needs, as a place in [`READ_TOGETHER`].
@@ -120,11 +134,7 @@ impl JobTable {
     }
 
     /// Takes in how all jobs stand, each with its name: jobs that are not among them are forgotten.
-    pub(super) fn take_in_all(
-        &mut self,
-        standings: Vec<(JobName, Option<JobStanding>)>,
-        read: (UtcMillis, BootInstant),
-    ) {
+    pub(super) fn take_in_all(&mut self, standings: Vec<(JobName, Option<JobStanding>)>, read: ReadAt) {
         let mut former = std::mem::take(&mut self.jobs);
         for (name, standing) in standings {
             let job = former.remove(&name).unwrap_or_else(|| unknown(&self.file, &name));
@@ -135,15 +145,10 @@ impl JobTable {
     }
 
     /// Takes in how a job stands.
-    pub(super) fn take_in_standing(
-        &mut self,
-        name: &JobName,
-        standing: Option<JobStanding>,
-        read: (UtcMillis, BootInstant),
-    ) {
+    pub(super) fn take_in_standing(&mut self, name: &JobName, standing: Option<JobStanding>, read: ReadAt) {
         let Some(job) = self.jobs.get_mut(name) else { return };
         let is_same = job.state.record.as_ref().map(JobStanding::of) == standing;
-        if job.depth > 0 && job.wanted(read.1) > 0 {
+        if job.depth > 0 && job.wanted(read.boot) > 0 {
             // What is shown of it stays until it is read as a whole.
             job.freshness = if is_same { Freshness::Current } else { Freshness::Stale };
         } else {
@@ -151,32 +156,24 @@ impl JobTable {
             (job.state.entries, job.state.unread) = (Vec::new(), None);
             (job.depth, job.freshness) = (0, Freshness::Current);
         }
-        job.read = read;
+        job.read = Some(read);
         self.version += u64::from(!is_same);
     }
 
     /// Takes in a glance at a job.
-    pub(super) fn take_in_glance(
-        &mut self,
-        name: &JobName,
-        glance: JobGlance,
-        depth: usize,
-        read: (UtcMillis, BootInstant),
-    ) {
+    pub(super) fn take_in_glance(&mut self, name: &JobName, glance: JobGlance, depth: usize, read: ReadAt) {
         let Some(job) = self.jobs.get_mut(name) else { return };
         let JobGlance { record, entries, unread } = glance;
         (job.state.record, job.state.entries, job.state.unread) = (record, entries, unread);
-        (job.depth, job.freshness, job.read) = (depth, Freshness::Current, read);
+        (job.depth, job.freshness, job.read) = (depth, Freshness::Current, Some(read));
         self.version += 1;
     }
 
-    /// Notes that a job changed, or began to exist.
+    /// Notes that a job changed. A job that it does not have is found when all jobs are read the next time: others than
+    /// replicas may be able to send hints.
     pub(super) fn note_change(&mut self, name: &JobName) {
         if let Some(job) = self.jobs.get_mut(name) {
             job.freshness = Freshness::Stale;
-        } else {
-            let job = unknown(&self.file, name);
-            self.jobs.insert(name.clone(), job);
         }
     }
 
@@ -190,7 +187,7 @@ impl JobTable {
     /// Notes that these jobs, whose ticks are due, may have changed, unless they were read a moment ago.
     pub(super) fn doubt_due<'a>(&mut self, names: impl Iterator<Item = &'a JobName>, now: BootInstant) {
         for name in names {
-            if let Some(job) = self.jobs.get_mut(name).filter(|job| now.since(job.read.1) >= DUE_EVERY) {
+            if let Some(job) = self.jobs.get_mut(name).filter(|job| job.was_read_before(now, DUE_EVERY)) {
                 job.freshness = job.freshness.max_of(Freshness::Doubtful);
             }
         }
@@ -199,7 +196,7 @@ impl JobTable {
     /// Notes that what somebody looks at may have changed, unless it was read within this time: no hint tells of it.
     pub(super) fn doubt_viewed(&mut self, unless_within: Duration, now: BootInstant) {
         for job in self.jobs.values_mut() {
-            let is_old = now.since(job.read.1) >= unless_within;
+            let is_old = job.was_read_before(now, unless_within);
             if is_old && job.viewed[1].is_some_and(|at| now.since(at) <= KEPT_FOR) {
                 job.freshness = job.freshness.max_of(Freshness::Doubtful);
             }
@@ -295,10 +292,9 @@ impl JobTable {
     /// job that may have changed since.
     pub(super) fn as_of<'a>(&self, names: impl Iterator<Item = &'a JobName>, latest: UtcMillis) -> UtcMillis {
         let changed = names.filter_map(|name| self.jobs.get(name));
-        let changed = changed.filter(|job| job.freshness != Freshness::Current).map(|job| job.read.0);
         // Of a job that was never read, nothing is known that could be old.
-        let changed = changed.filter(|read| *read > UtcMillis(0));
-        changed.fold(latest, UtcMillis::min)
+        let changed = changed.filter(|job| job.freshness != Freshness::Current).filter_map(|job| job.read);
+        changed.map(|read| read.store).fold(latest, UtcMillis::min)
     }
 
     /// Returns the job that has this run, or had it lately.
@@ -334,7 +330,7 @@ fn unknown(file: &SpecsByName, name: &JobName) -> TableJob {
         state: JobState::of(job, Ok(None), Ok(Vec::new())),
         depth: 0,
         freshness: Freshness::Stale,
-        read: (UtcMillis(0), BootInstant(Duration::ZERO)),
+        read: None,
         viewed: [None; 2],
     }
 }

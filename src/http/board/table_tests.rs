@@ -14,8 +14,9 @@ fn at(seconds: u64) -> BootInstant {
     BootInstant(Duration::from_secs(1_000 + seconds))
 }
 
-fn read(seconds: u64) -> (UtcMillis, BootInstant) {
-    (UtcMillis(1_700_000_000_000 + i64::try_from(seconds).expect("small") * 1_000), at(seconds))
+fn read(seconds: u64) -> ReadAt {
+    let store = UtcMillis(1_700_000_000_000).plus(Duration::from_secs(seconds));
+    ReadAt { store, boot: at(seconds) }
 }
 
 fn file(jobs: &[&str]) -> Arc<SpecsByName> {
@@ -187,6 +188,6 @@ fn what_may_have_changed_is_known_only_up_to_its_last_read() {
     let latest = UtcMillis(1_700_000_099_000);
     assert_eq!(table.as_of(names.iter(), latest), latest);
     table.note_change(&names[1]);
-    assert_eq!(table.as_of(names.iter(), latest), read(0).0);
+    assert_eq!(table.as_of(names.iter(), latest), read(0).store);
     assert_eq!(table.as_of(names[..1].iter(), latest), latest);
 }

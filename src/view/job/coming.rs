@@ -25,6 +25,6 @@ impl<'a> ComingTick<'a> {
 }
 
 /// Returns the ticks of a schedule after this instant, in order, without end.
-pub(crate) fn ticks_after(schedule: &Schedule, after: UtcMillis) -> impl Iterator<Item = Tick> + use<'_> {
+pub(crate) fn ticks_after(schedule: &Schedule, after: UtcMillis) -> impl Iterator<Item = Tick> {
     std::iter::successors(schedule.next_after(after), |tick| schedule.next_after(tick.instant()))
 }

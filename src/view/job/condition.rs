@@ -1,7 +1,5 @@
 //! The conditions by which lists of jobs are narrowed down.
 
-use std::fmt;
-
 use crate::view::snapshot::Snapshot;
 
 use super::definition::Definition;
@@ -44,12 +42,6 @@ impl JobCondition {
     /// Returns the condition with this word.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|condition| condition.as_str() == word)
-    }
-}
-
-impl fmt::Display for JobCondition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -75,7 +75,7 @@ impl JobList {
                 .collect()
         };
         let (troubled, late) = (named(&|_| true), named(&|problem| problem.kind == Kind::Overdue));
-        let summary = |job| summary(job, snapshot, (&troubled, &late));
+        let summary = |job| summary(job, snapshot, &troubled, &late);
         let mut jobs: Vec<JobSummary> = snapshot.jobs.iter().map(summary).collect();
         jobs.sort_by(|one, other| one.rank().cmp(&other.rank()));
         Self { jobs, problems }
@@ -128,7 +128,8 @@ impl JobSummary {
 fn summary(
     job: &JobState,
     snapshot: &Snapshot,
-    (troubled, late): (&BTreeSet<&JobName>, &BTreeSet<&JobName>),
+    troubled: &BTreeSet<&JobName>,
+    late: &BTreeSet<&JobName>,
 ) -> JobSummary {
     let now = snapshot.now;
     let conditions = JobConditions::of(job, snapshot, late.contains(&job.name));

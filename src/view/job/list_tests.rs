@@ -155,7 +155,7 @@ fn pages_hold_fifty_jobs_and_a_page_beyond_the_last_is_the_last() {
 #[test]
 fn each_condition_is_read_by_its_word() {
     for condition in JobCondition::ALL {
-        assert_eq!(JobCondition::parse(&condition.to_string()), Some(condition));
+        assert_eq!(JobCondition::parse(condition.as_str()), Some(condition));
     }
     assert_eq!(JobCondition::parse("fine"), None);
 }
