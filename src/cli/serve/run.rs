@@ -106,7 +106,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
-        let replica = build(args, &session, guards, (node, jobs), &metrics)?;
+        let replica = build(args, &session, guards, node, jobs, &metrics)?;
         let replica = Replica { facts, alive: Some(alive(progress)), ..replica };
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
@@ -151,7 +151,8 @@ fn build(
     args: &RunArgs,
     session: &Session,
     guards: Guards,
-    (node, jobs): (NodeName, BTreeMap<JobName, Job>),
+    node: NodeName,
+    jobs: BTreeMap<JobName, Job>,
     metrics: &Metrics,
 ) -> Result<Replica, Failure> {
     let config = &session.config;
