@@ -27,6 +27,12 @@ const AXIS: usize = 20;
 /// So many bytes a mark takes without its words.
 const BYTES_OF_MARK: usize = 130;
 
+/// So much room a label needs.
+const LABEL: u16 = 70;
+
+/// So much room the words beside a mark need.
+const WORDS_BESIDE: u16 = 160;
+
 /// Nearer to an edge than this, a text begins or ends at its place instead of being around it.
 const EDGE: u16 = 25;
 
@@ -176,7 +182,7 @@ impl TimelineDrawing {
         };
         let single = order.iter().take_while(fits).count();
         let (single, packed) = order.split_at(single);
-        let mut marks: Vec<DrawnMark> = single.iter().map(|mark| drawn(mark, &tops)).collect();
+        let mut marks: Vec<DrawnMark> = single.iter().map(|mark| drawn(mark, picture, &tops)).collect();
         marks.sort_by_key(|mark| (mark.y, mark.x));
         Self {
             labels: picture.lanes.iter().map(label).collect(),
@@ -230,13 +236,20 @@ fn label(lane: &Lane) -> LaneLabel {
     }
 }
 
-fn drawn(mark: &TimelineMark, tops: &LaneTops) -> DrawnMark {
+fn drawn(mark: &TimelineMark, picture: &Picture, tops: &LaneTops) -> DrawnMark {
     let end = mark.x + mark.width;
     let (sign, tick, text) = match &mark.shape {
         MarkShape::Run { end: BarEnd::Plain, tick_x } => (None, *tick_x, None),
         MarkShape::Run { end: shape, tick_x } => (Some((shape.as_str(), Percent(end))), *tick_x, None),
         MarkShape::DidNotRun { outcome, folded } => {
-            let text = folded.clone().map(|text| (text, Percent(end)));
+            let beside = end..end.saturating_add(WORDS_BESIDE);
+            let is_in_the_way = |other: &TimelineMark| {
+                (other.lane, other.row) == (mark.lane, mark.row)
+                    && other.x > mark.x
+                    && beside.contains(&other.x)
+            };
+            let has_room = end < PICTURE_WIDTH - WORDS_BESIDE && !picture.marks.iter().any(is_in_the_way);
+            let text = folded.clone().filter(|_| has_room).map(|text| (text, Percent(end)));
             (Some((outcome.as_str(), Percent(mark.x))), None, text)
         }
         MarkShape::Reserved | MarkShape::Coming { .. } => (None, None, None),
@@ -260,6 +273,7 @@ fn drawn_band(band: &Band, lanes: &[Lane], tops: &LaneTops) -> DrawnBand {
         BandLanes::All => (0, lanes.len()),
         BandLanes::One(lane) => (lane, lane + 1),
     };
+    let is_labelled = band.lanes == BandLanes::All && band.width >= LABEL;
     DrawnBand {
         class: match band.kind {
             BandKind::StoreAway => "away",
@@ -268,7 +282,7 @@ fn drawn_band(band: &Band, lanes: &[Lane], tops: &LaneTops) -> DrawnBand {
             BandKind::Silent => "silent",
             BandKind::Draining => "draining",
         },
-        label: if band.kind == BandKind::StoreAway { "store away" } else { "" },
+        label: if band.kind == BandKind::StoreAway && is_labelled { "store away" } else { "" },
         title: band.text.clone(),
         x: Percent(band.x),
         width: (band.width > 0).then_some(Percent(band.width)),
