@@ -7,7 +7,6 @@ use crate::view::job::JobState;
 use crate::view::problems::{ClusterProblem, Kind};
 use crate::view::snapshot::Snapshot;
 use crate::view::text::output_line::OutputLine;
-use crate::view::text::time_format::Rfc3339;
 
 use super::row::PauseLine;
 
@@ -24,7 +23,6 @@ struct Trouble {
     job: Option<String>,
     run: Option<String>,
     lines: Vec<HtmlLine>,
-    since: Option<RelativeTime>,
     next: Option<RelativeTime>,
     is_running: bool,
     pause: Option<PauseLine>,
@@ -97,7 +95,6 @@ fn trouble(problem: &ClusterProblem, snapshot: &Snapshot, frame: &PageFrame<'_>)
         job: problem.job.as_ref().map(ToString::to_string),
         run,
         lines: tail.map(last_lines).unwrap_or_default(),
-        since: problem.since.map(|Rfc3339(at)| RelativeTime { at, now }),
         next: next.map(|tick| RelativeTime { at: tick.instant(), now }),
         is_running: job.is_some_and(|job| job.running().is_some()),
         pause: job.and_then(|job| PauseLine::of(job, snapshot)),
