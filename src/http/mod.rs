@@ -14,6 +14,8 @@ mod route;
 mod scrape;
 mod server;
 mod state;
+#[cfg(test)]
+mod testing;
 
 pub use access::token::{NamedToken, SameToken, TokenBook, TokenText};
 pub use health::Progress;

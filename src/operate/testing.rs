@@ -186,15 +186,15 @@ impl Store for BenchStore {
     }
 
     fn leave<'a>(&'a self, _: &'a Slip, _: &'a str, _: Duration) -> Answered<'a, ()> {
-        unreachable!("operators ask no replica")
+        unreachable!("operators leave no slips")
     }
 
     fn collect<'a>(&'a self, _: &'a Slip) -> Answered<'a, Vec<String>> {
-        unreachable!("operators ask no replica")
+        unreachable!("operators collect no slips")
     }
 
     fn wakes(&self) -> mpsc::Receiver<Wake> {
-        unreachable!("operators ask no replica")
+        unreachable!("operators wait for no wakes")
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

@@ -168,37 +168,10 @@ fn the_list_of_jobs_is_narrowed_down_and_says_how_many_there_are_of_each() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_said_without_repeating_it() {
-    let scene = Scene::new(&busy());
-    let (_replica, address) = start(&scene, &[]);
-    wait_for_runs(address);
-    for (path, status, words) in [
-        ("/api/v1/jobs/god", 404, "did you mean `good`?"),
-        ("/api/v1/jobs/%3Cscript%3E", 404, "no such job"),
-        ("/api/v1/jobs/script/next", 404, "no such job"),
-        ("/api/v1/jobs/good/next?n=1001", 400, "a number from 1 to 1000"),
-        ("/api/v1/jobs/good/why", 400, "write `?at=02:30`"),
-        ("/api/v1/jobs/good/why?at=script", 400, "write `02:30` for the last one"),
-        ("/api/v1/jobs?is=script", 400, "one of failing, running"),
-        ("/api/v1/status?script=1", 400, "this call takes none"),
-        ("/api/v1/history?job=script", 404, "no such job"),
-        ("/api/v1/history?outcome=script", 400, "one of running, succeeded"),
-        ("/api/v1/history?since=script", 400, "a duration before now"),
-        ("/api/v1/runs/script", 404, "no such run"),
-        ("/api/v1/runs/01939d2c-0000-7000-8000-000000000001", 404, "name the job"),
-        ("/api/v1/runs/01939d2c-0000-7000-8000-000000000001?job=good", 404, "newest 200 ticks"),
-    ] {
-        let answer = get(address, path);
-        assert_eq!(answer.status, status, "{path}: {answer:?}");
-        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{path}");
-        assert!(answer.body.contains(words) && !answer.body.contains("script"), "{path}: {answer:?}");
-    }
-}
-
-#[test]
 fn links_lead_through_the_whole_past() {
     let scene = Scene::new(&busy());
     let (replica, address) = start(&scene, &[]);
+    wait_for_runs(address);
     eventually("ticks", || {
         let ticks = json(address, "/api/v1/history?outcome=succeeded&n=1000");
         ticks.as_array().filter(|ticks| ticks.len() >= 5).map(drop)

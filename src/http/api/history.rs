@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, Response, StatusCode, header};
 
 use crate::http::board::Unread;
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
 use crate::job::{JobName, NodeName, Outcome};
 use crate::view::history::{HistoryCursor, HistoryFilter, TickView};
@@ -30,11 +30,11 @@ const READ_TOGETHER: usize = 10;
 const PARAMETERS: [&str; 8] = ["job", "failed", "outcome", "node", "since", "until", "n", "cursor"];
 
 /// Answers with past ticks.
-pub(crate) async fn history(shared: &Shared, call: &Call) -> Response<Body> {
+pub(crate) async fn history(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
     settled(past(shared, call).await)
 }
 
-async fn past(shared: &Shared, call: &Call) -> ApiResult {
+async fn past(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
     let given = Parameters::of(call, &PARAMETERS)?;
     let filter = filter_of(&given)?;
     let jobs = match given.text("job") {
@@ -113,7 +113,7 @@ async fn ticks_of(
 
 /// Returns the address of the ticks before this place, with the other parameters as they are. It consists of what was
 /// understood, so that a link contains nothing else.
-fn address_after(call: &Call, cursor: &HistoryCursor) -> String {
+fn address_after(call: &AdmittedRequest, cursor: &HistoryCursor) -> String {
     let mut address = format!("{}?cursor={cursor}", call.route);
     for (name, value) in call.parameters().iter().filter(|(name, _)| name != "cursor") {
         let escaped: String = value.bytes().map(escaped).collect();
@@ -134,8 +134,8 @@ fn escaped(byte: u8) -> String {
 mod tests {
     use super::*;
 
-    fn call(query: &str) -> Call {
-        Call::of_test("/api/v1/history", &format!("/api/v1/history?{query}"))
+    fn call(query: &str) -> AdmittedRequest {
+        AdmittedRequest::of_test("/api/v1/history", &format!("/api/v1/history?{query}"))
     }
 
     fn filter(query: &str) -> Result<HistoryFilter, ProblemDetails> {

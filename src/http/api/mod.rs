@@ -15,4 +15,6 @@ pub(super) use runs::run;
 pub(super) use status::{replicas, status};
 
 #[cfg(test)]
+mod calls_tests;
+#[cfg(test)]
 mod openapi_tests;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::http::route::table::{Access, routes};
+use crate::http::route::table::{RouteAccess, routes};
 
 use super::reply::OPENAPI;
 
@@ -40,7 +40,7 @@ fn what_is_open_to_everybody_is_described_so() {
         let call = &document["paths"][route.path][route.method.as_str().to_lowercase()];
         if call.is_object() {
             let is_open = call["security"].as_array().is_some_and(Vec::is_empty);
-            assert_eq!(is_open, route.access == Access::Open, "{}", route.path);
+            assert_eq!(is_open, route.access == RouteAccess::Open, "{}", route.path);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use axum::http::StatusCode;
 
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 
 /// The parameters of a call.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl Parameters {
     ///
     /// # Errors
     /// If there is another one.
-    pub(super) fn of(call: &Call, known: &[&str]) -> Result<Self, ProblemDetails> {
+    pub(super) fn of(call: &AdmittedRequest, known: &[&str]) -> Result<Self, ProblemDetails> {
         let given = call.parameters();
         if given.iter().all(|(name, _)| known.contains(&name.as_str())) {
             return Ok(Self(given));
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn parameters(query: &str, known: &[&str]) -> Result<Parameters, ProblemDetails> {
-        Parameters::of(&Call::of_test("/api/v1/history", &format!("/api/v1/history?{query}")), known)
+        Parameters::of(&AdmittedRequest::of_test("/api/v1/history", &format!("/api/v1/history?{query}")), known)
     }
 
     #[test]

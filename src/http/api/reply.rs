@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::http::board::{StoreTurn, Unread};
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
 use crate::job::JobName;
 use crate::store::StoreError;
@@ -35,7 +35,7 @@ pub(super) fn json(value: &impl Serialize) -> ApiResult {
 }
 
 /// Returns a value as JSON with this version, or that the client has it already.
-pub(super) fn tagged(call: &Call, version: &str, value: impl FnOnce() -> ApiResult) -> ApiResult {
+pub(super) fn tagged(call: &AdmittedRequest, version: &str, value: impl FnOnce() -> ApiResult) -> ApiResult {
     let tag = format!("\"{version}\"");
     let mut response = if has_it(call.header(header::IF_NONE_MATCH), &tag) {
         let mut unchanged = Response::new(Body::empty());
@@ -67,7 +67,7 @@ fn of_json(text: String) -> Response<Body> {
 ///
 /// # Errors
 /// If it is no name.
-pub(super) fn job_of(call: &Call) -> Result<JobName, ProblemDetails> {
+pub(super) fn job_of(call: &AdmittedRequest) -> Result<JobName, ProblemDetails> {
     call.path("job").and_then(|name| JobName::parse(name).ok()).ok_or_else(|| no_such_job(None))
 }
 

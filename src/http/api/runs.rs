@@ -5,7 +5,7 @@ use axum::http::{Response, StatusCode};
 
 use crate::http::board::Unread;
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
 use crate::job::{JobName, RunId};
 use crate::store::KEPT_ENTRIES;
@@ -18,11 +18,11 @@ use super::parameters::Parameters;
 use super::reply::{ApiResult, json, of_store, settled, turn};
 
 /// Answers with one run.
-pub(crate) async fn run(shared: &Shared, call: &Call) -> Response<Body> {
+pub(crate) async fn run(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
     settled(found(shared, call).await)
 }
 
-async fn found(shared: &Shared, call: &Call) -> ApiResult {
+async fn found(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
     let given = Parameters::of(call, &["job"])?;
     let run: RunId = call.path("run").and_then(|id| id.parse().ok()).ok_or_else(no_such_run)?;
     let job = match given.text("job") {

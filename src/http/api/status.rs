@@ -5,7 +5,7 @@ use axum::http::Response;
 use serde::Serialize;
 
 use crate::http::board::BoardView;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
 use crate::view::status::{ReplicaView, StatusView};
 use crate::view::text::time_format::Rfc3339;
@@ -43,11 +43,11 @@ impl StatusAnswer {
 }
 
 /// Answers with the state of the cluster and of every job.
-pub(crate) async fn status(shared: &Shared, call: &Call) -> Response<Body> {
+pub(crate) async fn status(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
     settled(whole(shared, call).await)
 }
 
-async fn whole(shared: &Shared, call: &Call) -> ApiResult {
+async fn whole(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
     Parameters::of(call, &[])?;
     let mut view = shared.board.view_all().await?;
     let now = view.snapshot.now;
@@ -56,11 +56,11 @@ async fn whole(shared: &Shared, call: &Call) -> ApiResult {
 }
 
 /// Answers with every replica that sent a heartbeat within the last hour.
-pub(crate) async fn replicas(shared: &Shared, call: &Call) -> Response<Body> {
+pub(crate) async fn replicas(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
     settled(all_replicas(shared, call).await)
 }
 
-async fn all_replicas(shared: &Shared, call: &Call) -> ApiResult {
+async fn all_replicas(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
     Parameters::of(call, &[])?;
     // Whether the last runs of a silent replica are recorded is read from their jobs.
     let running = shared.board.listed_jobs();

@@ -15,7 +15,7 @@ use crate::view::expected::Expected;
 use crate::view::job::JobList;
 use crate::view::snapshot::Snapshot;
 
-use super::standings::SpecsByName;
+use super::standings::JobsByName;
 use super::table::{JobTable, KEPT_FOR};
 use super::turns::{StoreTurn, StoreTurns};
 
@@ -217,7 +217,7 @@ impl Board {
     /// Looks at what is kept; `None` before how all jobs stand was read.
     fn look<T>(&self, look: impl Fn(&mut LookedAt) -> T) -> Option<T> {
         let now = self.clock.boot();
-        let file: Arc<SpecsByName> = Arc::clone(&self.options.borrow().jobs);
+        let file: Arc<JobsByName> = Arc::clone(&self.options.borrow().jobs);
         let mut kept = self.lock();
         let kept = kept.get_or_insert_with(|| LookedAt::new(&file, now));
         kept.at = now;
@@ -312,7 +312,7 @@ fn peers_of(facts: &ReplicaFacts) -> Vec<Peer> {
 }
 
 impl LookedAt {
-    fn new(file: &Arc<SpecsByName>, at: BootInstant) -> Self {
+    fn new(file: &Arc<JobsByName>, at: BootInstant) -> Self {
         let table = JobTable::of(file);
         Self { at, table, is_swept: false, concerns: Vec::new(), blocked: None, list: None }
     }

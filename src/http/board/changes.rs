@@ -48,6 +48,11 @@ impl ListedRuns {
         self.0 = listed;
         changed
     }
+
+    /// Whether a heartbeat lists this run: then a later one tells of its end.
+    pub(super) fn has(&self, job: &JobName, run: RunId) -> bool {
+        self.0.contains(&(job.clone(), run))
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +100,7 @@ mod tests {
         assert_eq!(listed.hear(&peer(&runs[..1])), [job("a")]);
         assert_eq!(listed.hear(&peer(&runs[..1])), []);
         assert_eq!(listed.hear(&peer(&runs)), [job("b")]);
+        assert!(listed.has(&job("a"), runs[0].run) && !listed.has(&job("a"), runs[1].run));
         assert_eq!(listed.hear(&peer(&[])), [job("a"), job("b")]);
     }
 }

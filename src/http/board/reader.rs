@@ -136,9 +136,11 @@ impl BoardReader {
         if is_check_due {
             self.last_check = Some(now);
         }
+        let runs = &self.runs;
         self.shared.board.if_looked_at(|kept| {
             changed.iter().for_each(|job| kept.table.note_change(job));
             kept.table.forget(now);
+            kept.table.doubt_running(runs, now);
             if is_check_due {
                 kept.table.doubt_viewed(every, now);
             }

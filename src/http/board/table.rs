@@ -10,7 +10,8 @@ use crate::time::{BootInstant, UtcMillis};
 use crate::view::job::{Definition, JobState, KnownJob};
 use crate::view::problems::needs_depth;
 
-use super::standings::SpecsByName;
+use super::changes::ListedRuns;
+use super::standings::JobsByName;
 
 /// What somebody looked at is kept for this long after.
 pub(super) const KEPT_FOR: Duration = Duration::from_secs(60);
@@ -20,6 +21,9 @@ const MOST_DEEP: usize = 500;
 
 /// A job whose tick is due is not looked at more often than this.
 const DUE_EVERY: Duration = Duration::from_secs(5);
+
+/// A job with a run that no heartbeat lists is not looked at more often than this.
+const RUNNING_EVERY: Duration = Duration::from_secs(1);
 
 /// The most jobs of one read, by what is read of each: all glanced entries, the newest entry, its standing. Each takes the
 /// store about a millisecond.
@@ -71,7 +75,7 @@ struct TableJob {
 #[derive(Debug)]
 pub(super) struct JobTable {
     /// The jobs of the file that it is of.
-    file: Arc<SpecsByName>,
+    file: Arc<JobsByName>,
     jobs: BTreeMap<JobName, TableJob>,
     /// Raised whenever something in the table changes.
     version: u64,
@@ -112,12 +116,12 @@ impl TableJob {
 
 impl JobTable {
     /// Returns a table of the jobs of this file, of which nothing is known.
-    pub(super) fn of(file: &Arc<SpecsByName>) -> Self {
+    pub(super) fn of(file: &Arc<JobsByName>) -> Self {
         Self { file: Arc::clone(file), jobs: BTreeMap::new(), version: 0, next_kind: 0 }
     }
 
     /// Takes over the definitions of another file. Jobs that are new in it are read before long.
-    pub(super) fn reload(&mut self, file: &Arc<SpecsByName>) {
+    pub(super) fn reload(&mut self, file: &Arc<JobsByName>) {
         if Arc::ptr_eq(&self.file, file) {
             return;
         }
@@ -198,6 +202,18 @@ impl JobTable {
         for job in self.jobs.values_mut() {
             let is_old = job.was_read_before(now, unless_within);
             if is_old && job.viewed[1].is_some_and(|at| now.since(at) <= KEPT_FOR) {
+                job.freshness = job.freshness.max_of(Freshness::Doubtful);
+            }
+        }
+    }
+
+    /// Notes that jobs may have changed whose run no heartbeat lists: it is shorter than the time between two, or an `exec` has
+    /// it.
+    pub(super) fn doubt_running(&mut self, listed: &ListedRuns, now: BootInstant) {
+        for (name, job) in &mut self.jobs {
+            let run =
+                job.state.record.as_ref().filter(|record| record.is_running()).and_then(|record| record.run);
+            if run.is_some_and(|run| !listed.has(name, run)) && job.was_read_before(now, RUNNING_EVERY) {
                 job.freshness = job.freshness.max_of(Freshness::Doubtful);
             }
         }
@@ -319,12 +335,12 @@ impl Freshness {
 }
 
 /// Returns what a file says about a job.
-fn definition(file: &SpecsByName, name: &JobName) -> Definition {
+fn definition(file: &JobsByName, name: &JobName) -> Definition {
     file.get(name).map_or(Definition::Absent, |spec| Definition::Known(Arc::clone(spec)))
 }
 
 /// Returns a job of which nothing was read yet.
-fn unknown(file: &SpecsByName, name: &JobName) -> TableJob {
+fn unknown(file: &JobsByName, name: &JobName) -> TableJob {
     let job = KnownJob { name: name.clone(), definition: definition(file, name) };
     TableJob {
         state: JobState::of(job, Ok(None), Ok(Vec::new())),

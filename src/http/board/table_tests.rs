@@ -1,8 +1,9 @@
 //! What the board reads, keeps and forgets.
 
 use crate::config::testing::config;
-use crate::job::{Cause, Outcome, Tick, Verdict};
-use crate::lease::{Era, HistoryEntry, Record, ScheduleHash};
+use crate::job::{Cause, NodeName, Outcome, Tick, Verdict};
+use crate::lease::{Era, HistoryEntry, Phase, Record, ScheduleHash};
+use crate::store::{Beat, BeatRun, Peer};
 
 use super::*;
 
@@ -19,7 +20,7 @@ fn read(seconds: u64) -> ReadAt {
     ReadAt { store, boot: at(seconds) }
 }
 
-fn file(jobs: &[&str]) -> Arc<SpecsByName> {
+fn file(jobs: &[&str]) -> Arc<JobsByName> {
     let job = |job: &&str| format!("[jobs.{job}]\nschedule = \"@daily\"\nshell = \"true\"\n");
     let jobs: String = jobs.iter().map(job).collect();
     Arc::new(config(format!("cluster.store = \"local\"\n{jobs}")).jobs)
@@ -190,4 +191,24 @@ fn what_may_have_changed_is_known_only_up_to_its_last_read() {
     table.note_change(&names[1]);
     assert_eq!(table.as_of(names.iter(), latest), read(0).store);
     assert_eq!(table.as_of(names[..1].iter(), latest), latest);
+}
+
+#[test]
+fn a_run_that_no_heartbeat_lists_is_looked_after_every_second_until_it_ends() {
+    let mut table = swept(&["a"]);
+    let run = RunId::new();
+    let running = Record { phase: Phase::Running, run: Some(run), ..record(0) };
+    table.take_in_standing(&name("a"), Some(JobStanding::of(&running)), read(1));
+    let mut listed = ListedRuns::default();
+    table.doubt_running(&listed, at(1));
+    assert_eq!(table.next_read(at(1)), None, "it was just read");
+    table.doubt_running(&listed, at(2));
+    assert_eq!(table.next_read(at(2)), Some(BoardRead::Standings(vec![name("a")])));
+    table.take_in_standing(&name("a"), Some(JobStanding::of(&running)), read(2));
+    let node = NodeName::parse("n1").expect("a name");
+    let running = vec![BeatRun { job: name("a"), run, lease_ms: 0 }];
+    let beat = Beat { running, ..Beat::of(node, RunId::new(), "f".into(), UtcMillis(1)) };
+    listed.hear(&[Peer { at: UtcMillis(1), beat }]);
+    table.doubt_running(&listed, at(9));
+    assert_eq!(table.next_read(at(9)), None, "a heartbeat tells of its end");
 }

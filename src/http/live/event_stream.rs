@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::events::{Event, NewsItem};
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
 use crate::replica::ReplicaFacts;
 
@@ -39,7 +39,7 @@ enum StreamStep {
 }
 
 /// Answers with what happens from now on, one event for each item of news.
-pub(crate) fn events(shared: Arc<Shared>, call: &Call) -> Response<Body> {
+pub(crate) fn events(shared: Arc<Shared>, call: &AdmittedRequest) -> Response<Body> {
     let Some(slot) = shared.streams.take(&shared.tally) else {
         return ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams")
             .help("close one of the pages and programs that follow this replica")

@@ -16,7 +16,7 @@ use crate::http::{api, health, live, page, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum RouteAccess {
     /// Nothing: everybody may send it.
     Open,
     /// The right to read, once there are tokens.
@@ -35,7 +35,7 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     /// The path, with `{name}` for its variable parts.
     pub(crate) path: &'static str,
-    pub(crate) access: Access,
+    pub(crate) access: RouteAccess,
     /// Whether people see the answer: then errors are pages too, and who needs a token is sent to the login.
     pub(crate) is_page: bool,
     /// Whether it may name any host: probes and scrapers reach a replica by whatever name they have for it.
@@ -44,11 +44,11 @@ pub(crate) struct Route {
 }
 
 /// Answers a request that was admitted.
-pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<Body>>;
+pub(crate) type Handler = fn(Arc<Shared>, AdmittedRequest) -> BoxFuture<'static, Response<Body>>;
 
 /// A request that was admitted.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct AdmittedRequest {
     /// The path of its route, with `{name}` for its variable parts.
     pub(crate) route: &'static str,
     pub(crate) parts: Parts,
@@ -60,7 +60,7 @@ pub(crate) struct Call {
     pub(crate) shows_output: bool,
 }
 
-impl Call {
+impl AdmittedRequest {
     /// Returns a variable part of the path, as it stands in the address; `None` if the route has none of this name. Names and
     /// ids contain nothing that addresses escape.
     pub(crate) fn path(&self, name: &str) -> Option<&str> {
@@ -100,17 +100,18 @@ pub(crate) fn routes() -> Vec<Route> {
     let open = |path, handler| Route {
         method: Method::GET,
         path,
-        access: Access::Open,
+        access: RouteAccess::Open,
         is_page: false,
         takes_any_host: true,
         handler,
     };
-    let read = |path, handler| Route { access: Access::Read, takes_any_host: false, ..open(path, handler) };
+    let read =
+        |path, handler| Route { access: RouteAccess::Read, takes_any_host: false, ..open(path, handler) };
     let mut routes = vec![
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
         Route {
-            access: Access::Metrics,
+            access: RouteAccess::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
         Route {
@@ -161,7 +162,7 @@ fn text(status: StatusCode, text: &str) -> Response<Body> {
 }
 
 #[cfg(test)]
-impl Call {
+impl AdmittedRequest {
     /// Returns a request of a test to this route, by somebody without a token.
     pub(crate) fn of_test(route: &'static str, address: &str) -> Self {
         let request = Request::builder().uri(address).body(()).expect("a request");
@@ -175,6 +176,6 @@ impl Route {
     /// Returns an open route of a test, whose handler answers with nothing.
     pub(crate) fn of_test(method: Method, path: &'static str) -> Self {
         let handler: Handler = |_, _| Box::pin(async { Response::new(Body::empty()) });
-        Self { method, path, access: Access::Open, is_page: false, takes_any_host: false, handler }
+        Self { method, path, access: RouteAccess::Open, is_page: false, takes_any_host: false, handler }
     }
 }

@@ -6,7 +6,7 @@ use crate::http::access::visitor::{Visitor, VisitorProof};
 use crate::http::board::BoardView;
 use crate::http::page::answer::base_of;
 use crate::http::page::shell::{PageFrame, StoreSight, VisitorSight};
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::{HttpOptions, Shared};
 use crate::time::UtcMillis;
 
@@ -32,7 +32,7 @@ pub(super) struct PageContext {
 
 impl PageContext {
     /// Returns who sends a request for a page.
-    pub(super) fn of(shared: &Shared, call: &Call) -> Self {
+    pub(super) fn of(shared: &Shared, call: &AdmittedRequest) -> Self {
         let options = shared.options.borrow().clone();
         let base = base_of(&options, &call.parts.headers).to_owned();
         let read_only = read_only(&call.visitor, &options, RequestOrigin::of(&call.parts));

@@ -6,7 +6,7 @@ use axum::http::{Method, Response, StatusCode};
 use crate::http::page::assets::asset_answer;
 use crate::http::page::session::{log_in, log_out, login_form};
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::{Access, Call, Handler, Route};
+use crate::http::route::table::{RouteAccess, AdmittedRequest, Handler, Route};
 
 use super::screen::{home, job, replicas, run};
 
@@ -25,14 +25,14 @@ pub(in crate::http) fn page_routes() -> Vec<Route> {
 }
 
 fn read(path: &'static str, handler: Handler) -> Route {
-    Route { access: Access::Read, ..open(Method::GET, path, handler) }
+    Route { access: RouteAccess::Read, ..open(Method::GET, path, handler) }
 }
 
 fn open(method: Method, path: &'static str, handler: Handler) -> Route {
-    Route { method, path, access: Access::Login, is_page: true, takes_any_host: false, handler }
+    Route { method, path, access: RouteAccess::Login, is_page: true, takes_any_host: false, handler }
 }
 
-fn asset(call: &Call) -> Response<Body> {
+fn asset(call: &AdmittedRequest) -> Response<Body> {
     let found = call.path("file").and_then(|name| asset_answer(name, &call.parts.headers));
     found.unwrap_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no such file").into_response())
 }

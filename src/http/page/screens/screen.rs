@@ -11,7 +11,7 @@ use crate::http::page::job::{AskedWhy, JobFacts, RunFacts, RunOutput, job_parts,
 use crate::http::page::replicas::replicas_parts;
 use crate::http::page::shell::{PagePart, PageTitle, page};
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
 use crate::job::{JobName, Outcome, RunId};
 use crate::store::KEPT_ENTRIES;
@@ -47,13 +47,13 @@ pub(super) enum Screen {
 }
 
 /// Answers with the first page.
-pub(super) async fn home(shared: Arc<Shared>, call: Call) -> Response<Body> {
+pub(super) async fn home(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let address = HomeAddress::parse(|name| call.query(name));
     answered(Screen::Home(address), shared, call).await
 }
 
 /// Answers with the page of a job.
-pub(super) async fn job(shared: Arc<Shared>, call: Call) -> Response<Body> {
+pub(super) async fn job(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let at: String = call.query("at").unwrap_or_default().trim().chars().take(LONGEST_TIME).collect();
     match job_of(&call) {
         Some(job) => answered(Screen::Job { job, at, answer: None }, shared, call).await,
@@ -62,7 +62,7 @@ pub(super) async fn job(shared: Arc<Shared>, call: Call) -> Response<Body> {
 }
 
 /// Answers with the page of a run.
-pub(super) async fn run(shared: Arc<Shared>, call: Call) -> Response<Body> {
+pub(super) async fn run(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let run = call.path("run").and_then(|run| run.parse::<RunId>().ok());
     match job_of(&call).zip(run) {
         Some((job, run)) => answered(Screen::Run { job, run, ended: None }, shared, call).await,
@@ -71,11 +71,11 @@ pub(super) async fn run(shared: Arc<Shared>, call: Call) -> Response<Body> {
 }
 
 /// Answers with the page of the replicas.
-pub(super) async fn replicas(shared: Arc<Shared>, call: Call) -> Response<Body> {
+pub(super) async fn replicas(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     answered(Screen::Replicas, shared, call).await
 }
 
-fn job_of(call: &Call) -> Option<JobName> {
+fn job_of(call: &AdmittedRequest) -> Option<JobName> {
     call.path("job").and_then(|name| JobName::parse(name).ok())
 }
 
@@ -84,7 +84,7 @@ fn no_such_page() -> ProblemDetails {
 }
 
 /// Answers with a page, or with the stream of its changes.
-async fn answered(mut screen: Screen, shared: Arc<Shared>, call: Call) -> Response<Body> {
+async fn answered(mut screen: Screen, shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let context = PageContext::of(&shared, &call);
     if call.header(header::ACCEPT).contains("text/event-stream") {
         return stream_of((screen, context), shared, &call);

@@ -13,7 +13,7 @@ use crate::http::live::StreamSlot;
 use crate::http::live::sse::{BYE, event_text, streamed};
 use crate::http::page::shell::{PagePart, SentParts};
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
 use crate::replica::ReplicaFacts;
 
@@ -46,7 +46,7 @@ struct PageReader {
 pub(super) fn stream_of(
     (screen, context): (Screen, PageContext),
     shared: Arc<Shared>,
-    call: &Call,
+    call: &AdmittedRequest,
 ) -> Response<Body> {
     let Some(slot) = shared.streams.take(&shared.tally) else {
         return ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams")
