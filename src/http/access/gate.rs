@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 
 use crate::config::TokenRight;
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::{Access, Route};
+use crate::http::route::table::{Route, RouteAccess};
 use crate::http::state::HttpOptions;
 use crate::time::UtcMillis;
 
@@ -62,13 +62,13 @@ pub(crate) fn admit(
         },
     };
     let needed = match route.access {
-        Access::Open => return Ok(visitor),
+        RouteAccess::Open => return Ok(visitor),
         // Metrics contain nothing that jobs print: without tokens everybody may scrape them.
-        Access::Metrics if options.tokens.is_empty() => return Ok(visitor),
+        RouteAccess::Metrics if options.tokens.is_empty() => return Ok(visitor),
         // Who cannot read anything here has nothing to log in to either.
-        Access::Login if is_local || !options.tokens.is_empty() => return Ok(visitor),
-        Access::Login | Access::Metrics | Access::Read => TokenRight::Read,
-        Access::Act => TokenRight::Act,
+        RouteAccess::Login if is_local || !options.tokens.is_empty() => return Ok(visitor),
+        RouteAccess::Login | RouteAccess::Metrics | RouteAccess::Read => TokenRight::Read,
+        RouteAccess::Act => TokenRight::Act,
     };
     match visitor.may {
         Some(may) if may >= needed => check_cookie(route, origin, visitor),
@@ -82,7 +82,7 @@ pub(crate) fn admit(
 /// whoever made them send the request.
 fn check_cookie(route: &Route, origin: RequestOrigin, visitor: Visitor) -> Result<Visitor, Refusal> {
     let is_by_cookie = matches!(visitor.proof, VisitorProof::Cookie(_));
-    if route.access == Access::Act && is_by_cookie && origin != RequestOrigin::Same {
+    if route.access == RouteAccess::Act && is_by_cookie && origin != RequestOrigin::Same {
         let problem =
             ProblemDetails::new(StatusCode::FORBIDDEN, "an act that comes from no page of this server")
                 .help("use the page over https or on the machine itself, or send a token");

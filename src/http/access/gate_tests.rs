@@ -26,7 +26,7 @@ fn options(with_tokens: bool) -> HttpOptions {
 }
 
 /// Returns the status that a request gets; 200 if it reaches its handler.
-fn status(access: Access, token: Option<&str>, with_tokens: bool, own: &str) -> u16 {
+fn status(access: RouteAccess, token: Option<&str>, with_tokens: bool, own: &str) -> u16 {
     let route = Route { access, takes_any_host: false, ..Route::of_test(Method::GET, "/") };
     let mut request = Request::get("/").header("host", "localhost");
     if let Some(token) = token {
@@ -64,8 +64,14 @@ fn each_visitor_reaches_the_routes_that_the_token_and_the_address_allow() {
         (Some("wrong"), true, LOCAL, [401, 401, 401, 401, 401]),
         (Some("wrong"), false, LOCAL, [401, 401, 401, 401, 401]),
     ] {
-        let found = [Access::Open, Access::Metrics, Access::Login, Access::Read, Access::Act]
-            .map(|access| status(access, token, with_tokens, own));
+        let found = [
+            RouteAccess::Open,
+            RouteAccess::Metrics,
+            RouteAccess::Login,
+            RouteAccess::Read,
+            RouteAccess::Act,
+        ]
+        .map(|access| status(access, token, with_tokens, own));
         assert_eq!(found, expected, "{token:?} with tokens: {with_tokens} at {own}");
     }
 }
@@ -83,7 +89,7 @@ fn a_foreign_host_is_refused_except_where_any_host_is_taken() {
 
 #[test]
 fn two_tokens_or_another_scheme_are_a_wrong_token() {
-    let route = Route { access: Access::Read, ..Route::of_test(Method::GET, "/") };
+    let route = Route { access: RouteAccess::Read, ..Route::of_test(Method::GET, "/") };
     for values in [
         vec![format!("Bearer {READ}"), format!("Bearer {READ}")],
         vec![format!("Basic {READ}")],
@@ -101,7 +107,7 @@ fn two_tokens_or_another_scheme_are_a_wrong_token() {
 }
 
 /// Returns the status that a request by the cookie of this token gets, if its browser says that it comes from there.
-fn status_by_cookie(access: Access, name: &str, site: Option<&str>, now: UtcMillis) -> u16 {
+fn status_by_cookie(access: RouteAccess, name: &str, site: Option<&str>, now: UtcMillis) -> u16 {
     let (options, own) = (options(true), "127.0.0.1:7070".parse().expect("an address"));
     let token = options.tokens.named(&TokenName::parse(name).expect("a name")).expect("a token");
     let mut request = Request::get("/").header("host", "localhost:7070");
@@ -120,22 +126,22 @@ fn status_by_cookie(access: Access, name: &str, site: Option<&str>, now: UtcMill
 #[test]
 fn a_cookie_allows_what_its_token_does_and_acts_only_from_own_pages() {
     for (access, name, site, expected) in [
-        (Access::Read, "grafana", Some("same-origin"), 200),
-        (Access::Read, "grafana", Some("none"), 200),
-        (Access::Read, "grafana", None, 200),
-        (Access::Read, "grafana", Some("cross-site"), 403),
-        (Access::Read, "grafana", Some("same-site"), 403),
-        (Access::Act, "grafana", Some("same-origin"), 403),
-        (Access::Act, "maria", Some("same-origin"), 200),
-        (Access::Act, "maria", Some("same-site"), 403),
-        (Access::Act, "maria", Some("cross-site"), 403),
-        (Access::Act, "maria", Some("none"), 403),
-        (Access::Act, "maria", None, 403),
+        (RouteAccess::Read, "grafana", Some("same-origin"), 200),
+        (RouteAccess::Read, "grafana", Some("none"), 200),
+        (RouteAccess::Read, "grafana", None, 200),
+        (RouteAccess::Read, "grafana", Some("cross-site"), 403),
+        (RouteAccess::Read, "grafana", Some("same-site"), 403),
+        (RouteAccess::Act, "grafana", Some("same-origin"), 403),
+        (RouteAccess::Act, "maria", Some("same-origin"), 200),
+        (RouteAccess::Act, "maria", Some("same-site"), 403),
+        (RouteAccess::Act, "maria", Some("cross-site"), 403),
+        (RouteAccess::Act, "maria", Some("none"), 403),
+        (RouteAccess::Act, "maria", None, 403),
     ] {
         assert_eq!(status_by_cookie(access, name, site, NOW), expected, "{access:?} {name} {site:?}");
     }
     let tomorrow = UtcMillis(NOW.0 + 86_400_000);
-    assert_eq!(status_by_cookie(Access::Read, "maria", Some("same-origin"), tomorrow), 401, "it is old");
+    assert_eq!(status_by_cookie(RouteAccess::Read, "maria", Some("same-origin"), tomorrow), 401, "it is old");
 }
 
 #[test]
@@ -147,7 +153,7 @@ fn an_act_by_token_passes_unless_another_page_sends_it() {
             request = request.header("sec-fetch-site", site);
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
-        let route = Route { access: Access::Act, ..Route::of_test(Method::POST, "/") };
+        let route = Route { access: RouteAccess::Act, ..Route::of_test(Method::POST, "/") };
         let own = "127.0.0.1:7070".parse().expect("an address");
         assert_eq!(status_of(admit(&route, &parts, &options(true), (own, NOW))), expected, "{site:?}");
     }
@@ -156,7 +162,7 @@ fn an_act_by_token_passes_unless_another_page_sends_it() {
 #[test]
 fn only_a_token_shows_what_jobs_print() {
     let own = "127.0.0.1:7070".parse().expect("an address");
-    let route = Route { access: Access::Read, ..Route::of_test(Method::GET, "/") };
+    let route = Route { access: RouteAccess::Read, ..Route::of_test(Method::GET, "/") };
     let plain = Request::get("/").header("host", "localhost").body(()).expect("a request").into_parts().0;
     let local = admit(&route, &plain, &options(false), (own, NOW)).expect("admitted");
     assert!(!local.sees_output() && local.name().is_none());

@@ -10,7 +10,7 @@ use crate::http::access::cookie::{CookieScope, SessionCookie};
 use crate::http::access::origin::RequestOrigin;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::serve::too_many;
-use crate::http::route::table::Call;
+use crate::http::route::table::AdmittedRequest;
 use crate::http::state::{HttpOptions, Shared};
 
 use super::answer::{base_of, error_page, html, plain_page, see_other};
@@ -35,14 +35,14 @@ pub(crate) fn login_address(next: &str) -> String {
 }
 
 /// Answers with the form.
-pub(crate) fn login_form(shared: &Shared, call: &Call) -> Response<Body> {
+pub(crate) fn login_form(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     let next = own_path(call.query("next"));
     html(StatusCode::OK, form(&options, call, (&next, "")))
 }
 
 /// Takes the token of the form: logs the browser in, or says that the token is wrong.
-pub(crate) async fn log_in(shared: Arc<Shared>, call: Call) -> Response<Body> {
+pub(crate) async fn log_in(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     if !RequestOrigin::is_own_form(&call.parts) {
         return error_page(foreign_form(), &options);
@@ -68,7 +68,7 @@ pub(crate) async fn log_in(shared: Arc<Shared>, call: Call) -> Response<Body> {
 }
 
 /// Makes the browser forget its cookie.
-pub(crate) fn log_out(shared: &Shared, call: &Call) -> Response<Body> {
+pub(crate) fn log_out(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     if !RequestOrigin::is_own_form(&call.parts) {
         return error_page(foreign_form(), &options);
@@ -90,7 +90,7 @@ fn with_cookie(mut response: Response<Body>, cookie: Option<HeaderValue>) -> Res
     response
 }
 
-fn form(options: &HttpOptions, call: &Call, (next, wrong): (&str, &str)) -> String {
+fn form(options: &HttpOptions, call: &AdmittedRequest, (next, wrong): (&str, &str)) -> String {
     let base = base_of(options, &call.parts.headers);
     let has_tokens = !options.tokens.is_empty();
     let body = rendered(&LoginForm { base, next, wrong, has_tokens });

@@ -21,7 +21,7 @@ use crate::http::page::{base_of, error_page, login_address, see_other};
 use crate::http::state::{HttpOptions, Shared};
 
 use super::problem::ProblemDetails;
-use super::table::{Call, Route, routes};
+use super::table::{AdmittedRequest, Route, routes};
 
 /// The longest address in a request line, in bytes; the whole head is bounded by the connection.
 const LONGEST_URI: usize = 4 << 10;
@@ -117,7 +117,7 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
         return ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, "no whole body in time").into_response();
     };
     let renewed = route.is_page.then(|| renewed_cookie(&visitor, &parts, &options, &shared)).flatten();
-    let call = Call { route: route.path, parts, body, visitor };
+    let call = AdmittedRequest { route: route.path, parts, body, visitor };
     let mut response = match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
         Ok(response) => response,
         Err(_) => {

@@ -16,7 +16,7 @@ use super::problem::ProblemDetails;
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum RouteAccess {
     /// Nothing: everybody may send it.
     Open,
     /// The right to read, once there are tokens.
@@ -35,7 +35,7 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     /// The path, with `{name}` for its variable parts.
     pub(crate) path: &'static str,
-    pub(crate) access: Access,
+    pub(crate) access: RouteAccess,
     /// Whether people see the answer: then errors are pages too, and who needs a token is sent to the login.
     pub(crate) is_page: bool,
     /// Whether it may name any host: probes and scrapers reach a replica by whatever name they have for it.
@@ -44,11 +44,11 @@ pub(crate) struct Route {
 }
 
 /// Answers a request that was admitted.
-pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<Body>>;
+pub(crate) type Handler = fn(Arc<Shared>, AdmittedRequest) -> BoxFuture<'static, Response<Body>>;
 
 /// A request that was admitted.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct AdmittedRequest {
     /// The path of its route, with `{name}` for its variable parts.
     pub(crate) route: &'static str,
     pub(crate) parts: Parts,
@@ -58,7 +58,7 @@ pub(crate) struct Call {
     pub(crate) visitor: Visitor,
 }
 
-impl Call {
+impl AdmittedRequest {
     /// Returns a variable part of the path, as it stands in the address; `None` if the route has none of this name. Names and
     /// ids contain nothing that addresses escape.
     pub(crate) fn path(&self, name: &str) -> Option<&str> {
@@ -94,13 +94,13 @@ pub(crate) fn routes() -> Vec<Route> {
     let open = |path, handler| Route {
         method: Method::GET,
         path,
-        access: Access::Open,
+        access: RouteAccess::Open,
         is_page: false,
         takes_any_host: true,
         handler,
     };
     let login = |path, handler| Route {
-        access: Access::Login,
+        access: RouteAccess::Login,
         is_page: true,
         takes_any_host: false,
         ..open(path, handler)
@@ -109,7 +109,7 @@ pub(crate) fn routes() -> Vec<Route> {
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
         Route {
-            access: Access::Metrics,
+            access: RouteAccess::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
         login("/assets/{file}", |_, call| Box::pin(async move { asset(&call) })),
@@ -125,7 +125,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-fn asset(call: &Call) -> Response<Body> {
+fn asset(call: &AdmittedRequest) -> Response<Body> {
     let found = call.path("file").and_then(|name| page::asset_answer(name, &call.parts.headers));
     found.unwrap_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "no such file").into_response())
 }
@@ -158,6 +158,6 @@ impl Route {
     /// Returns an open route of a test, whose handler answers with nothing.
     pub(crate) fn of_test(method: Method, path: &'static str) -> Self {
         let handler: Handler = |_, _| Box::pin(async { Response::new(Body::empty()) });
-        Self { method, path, access: Access::Open, is_page: false, takes_any_host: false, handler }
+        Self { method, path, access: RouteAccess::Open, is_page: false, takes_any_host: false, handler }
     }
 }
