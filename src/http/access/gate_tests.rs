@@ -64,8 +64,14 @@ fn each_visitor_reaches_the_routes_that_the_token_and_the_address_allow() {
         (Some("wrong"), true, LOCAL, [401, 401, 401, 401, 401]),
         (Some("wrong"), false, LOCAL, [401, 401, 401, 401, 401]),
     ] {
-        let found = [RouteAccess::Open, RouteAccess::Metrics, RouteAccess::Login, RouteAccess::Read, RouteAccess::Act]
-            .map(|access| status(access, token, with_tokens, own));
+        let found = [
+            RouteAccess::Open,
+            RouteAccess::Metrics,
+            RouteAccess::Login,
+            RouteAccess::Read,
+            RouteAccess::Act,
+        ]
+        .map(|access| status(access, token, with_tokens, own));
         assert_eq!(found, expected, "{token:?} with tokens: {with_tokens} at {own}");
     }
 }

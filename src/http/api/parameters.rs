@@ -96,7 +96,10 @@ mod tests {
     use super::*;
 
     fn parameters(query: &str, known: &[&str]) -> Result<Parameters, ProblemDetails> {
-        Parameters::of(&AdmittedRequest::of_test("/api/v1/history", &format!("/api/v1/history?{query}")), known)
+        Parameters::of(
+            &AdmittedRequest::of_test("/api/v1/history", &format!("/api/v1/history?{query}")),
+            known,
+        )
     }
 
     #[test]

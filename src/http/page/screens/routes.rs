@@ -6,7 +6,7 @@ use axum::http::{Method, Response, StatusCode};
 use crate::http::page::assets::asset_answer;
 use crate::http::page::session::{log_in, log_out, login_form};
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::{RouteAccess, AdmittedRequest, Handler, Route};
+use crate::http::route::table::{AdmittedRequest, Handler, Route, RouteAccess};
 
 use super::screen::{home, job, replicas, run};
 
