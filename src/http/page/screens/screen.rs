@@ -35,7 +35,7 @@ const MOST_TROUBLED: usize = 50;
 
 /// A page, and what it keeps of what was read for it.
 #[derive(Debug)]
-pub(super) enum Screen {
+pub(super) enum PageScreen {
     /// The first page.
     Home(HomeAddress),
     /// A job, what is asked about it, and the answer once it is known.
@@ -49,14 +49,14 @@ pub(super) enum Screen {
 /// Answers with the first page.
 pub(super) async fn home(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let address = HomeAddress::parse(|name| call.query(name));
-    answered(Screen::Home(address), shared, call).await
+    answered(PageScreen::Home(address), shared, call).await
 }
 
 /// Answers with the page of a job.
 pub(super) async fn job(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let at: String = call.query("at").unwrap_or_default().trim().chars().take(LONGEST_TIME).collect();
     match job_of(&call) {
-        Some(job) => answered(Screen::Job { job, at, answer: None }, shared, call).await,
+        Some(job) => answered(PageScreen::Job { job, at, answer: None }, shared, call).await,
         None => error_page(no_such_page(), &shared.options.borrow()),
     }
 }
@@ -65,14 +65,14 @@ pub(super) async fn job(shared: Arc<Shared>, call: AdmittedRequest) -> Response<
 pub(super) async fn run(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let run = call.path("run").and_then(|run| run.parse::<RunId>().ok());
     match job_of(&call).zip(run) {
-        Some((job, run)) => answered(Screen::Run { job, run, ended: None }, shared, call).await,
+        Some((job, run)) => answered(PageScreen::Run { job, run, ended: None }, shared, call).await,
         None => error_page(no_such_page(), &shared.options.borrow()),
     }
 }
 
 /// Answers with the page of the replicas.
 pub(super) async fn replicas(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
-    answered(Screen::Replicas, shared, call).await
+    answered(PageScreen::Replicas, shared, call).await
 }
 
 fn job_of(call: &AdmittedRequest) -> Option<JobName> {
@@ -84,7 +84,7 @@ fn no_such_page() -> ProblemDetails {
 }
 
 /// Answers with a page, or with the stream of its changes.
-async fn answered(mut screen: Screen, shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+async fn answered(mut screen: PageScreen, shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let context = PageContext::of(&shared, &call);
     if call.header(header::ACCEPT).contains("text/event-stream") {
         return stream_of((screen, context), shared, &call);
@@ -92,14 +92,14 @@ async fn answered(mut screen: Screen, shared: Arc<Shared>, call: AdmittedRequest
     match screen.parts(&shared, &context).await {
         Ok(parts) => {
             let now = shared.board.store_now().unwrap_or_else(|| shared.store_now());
-            let refresh = if let Screen::Home(address) = &screen { address.refresh() } else { None };
+            let refresh = if let PageScreen::Home(address) = &screen { address.refresh() } else { None };
             html(StatusCode::OK, page(&context.frame(now, refresh), screen.title(), &parts))
         }
         Err(problem) => error_page(problem, &shared.options.borrow()),
     }
 }
 
-impl Screen {
+impl PageScreen {
     fn title(&self) -> PageTitle<'_> {
         match self {
             Self::Home(_) => PageTitle { text: "Jobs", nav: "/" },

@@ -18,7 +18,7 @@ use crate::http::state::Shared;
 use crate::replica::ReplicaFacts;
 
 use super::context::PageContext;
-use super::screen::Screen;
+use super::screen::PageScreen;
 
 /// The time between two updates of a browser.
 const EVERY: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const HAS: HeaderName = HeaderName::from_static("x-parts");
 
 /// A browser that shows a page.
 struct PageReader {
-    screen: Screen,
+    screen: PageScreen,
     context: PageContext,
     shared: Arc<Shared>,
     /// What the browser says that it has; `None` after the first update.
@@ -44,7 +44,7 @@ struct PageReader {
 
 /// Answers with the changes of a page from now on.
 pub(super) fn stream_of(
-    (screen, context): (Screen, PageContext),
+    (screen, context): (PageScreen, PageContext),
     shared: Arc<Shared>,
     call: &AdmittedRequest,
 ) -> Response<Body> {
