@@ -50,7 +50,7 @@ pub(crate) struct RunFacts<'a> {
 
 /// One step of a run.
 #[derive(Debug)]
-struct Step {
+struct RunStep {
     at: Option<UtcTime>,
     /// How long after the step before.
     after: Option<String>,
@@ -64,7 +64,7 @@ struct Story<'a> {
     name: &'a str,
     run: String,
     line: TickLine,
-    steps: Vec<Step>,
+    steps: Vec<RunStep>,
 }
 
 #[derive(Template)]
@@ -94,7 +94,7 @@ pub(crate) fn run_parts(frame: &PageFrame<'_>, facts: &RunFacts<'_>) -> Vec<Page
 }
 
 /// Returns what happened to a run, in the order in which it happened.
-fn steps(facts: &RunFacts<'_>) -> Vec<Step> {
+fn steps(facts: &RunFacts<'_>) -> Vec<RunStep> {
     let (tick, schedule) = (facts.tick, facts.job.spec().map(|spec| &spec.schedule));
     let Rfc3339(due) = tick.tick;
     let mut all: Vec<(Option<UtcMillis>, String)> =
@@ -131,7 +131,7 @@ fn steps(facts: &RunFacts<'_>) -> Vec<Step> {
         let after =
             at.zip(before).filter(|(at, before)| at > before).map(|(at, before)| span(at.since(before)));
         before = at.or(before);
-        Step { at: at.map(UtcTime), after, text }
+        RunStep { at: at.map(UtcTime), after, text }
     };
     all.into_iter().map(step).collect()
 }

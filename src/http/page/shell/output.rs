@@ -62,7 +62,7 @@ fn html_span(span: &OutputSpan) -> HtmlSpan {
     let style = span.style;
     let colour = style.colour.map(|colour| format!("c-{}", colour.as_str()));
     let words = [(style.is_bold, "bold"), (style.is_faint, "faint"), (style.is_underlined, "under")];
-    let words = words.into_iter().filter_map(|(is_so, word)| is_so.then(|| word.to_owned()));
+    let words = words.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word.to_owned());
     let classes: Vec<String> = colour.into_iter().chain(words).collect();
     HtmlSpan { classes: StyleClasses(classes.join(" ")), text: span.text.clone() }
 }
