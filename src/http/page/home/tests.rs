@@ -155,4 +155,6 @@ fn the_store_that_does_not_answer_is_said_at_the_top() {
     let html = html(&scene, MARIA);
     assert!(html.contains("the store does not answer</strong>, last answer <time"), "{html}");
     assert!(html.contains(">12s ago</time>"), "{html}");
+    assert!(html.contains(">The store does not answer. Before: Nothing is wrong</h1>"), "{html}");
+    assert!(!html.contains("class=\"well\""), "{html}");
 }

@@ -2,7 +2,9 @@
 
 use askama::Template;
 
-use crate::http::page::shell::{HtmlLine, PageFrame, PagePart, RelativeTime, html_lines, run_link};
+use crate::http::page::shell::{
+    HtmlLine, PageFrame, PagePart, RelativeTime, StoreSight, html_lines, run_link,
+};
 use crate::view::job::JobState;
 use crate::view::problems::{ClusterProblem, Kind};
 use crate::view::snapshot::Snapshot;
@@ -44,7 +46,7 @@ pub(crate) fn troubles_part(
     frame: &PageFrame<'_>,
     problems: &[ClusterProblem],
     snapshot: &Snapshot,
-    of_jobs: usize,
+    (of_jobs, store): (usize, StoreSight),
 ) -> PagePart {
     let troubles: Vec<Trouble> =
         problems.iter().take(SHOWN).map(|problem| trouble(problem, snapshot, frame)).collect();
@@ -52,8 +54,13 @@ pub(crate) fn troubles_part(
         "troubles",
         &Troubles {
             base: frame.base,
-            headline: headline(problems, of_jobs),
-            is_well: problems.is_empty(),
+            headline: match store {
+                StoreSight::Answers => headline(problems, of_jobs),
+                StoreSight::AwaySince(_) => {
+                    format!("The store does not answer. Before: {}", headline(problems, of_jobs))
+                }
+            },
+            is_well: problems.is_empty() && store == StoreSight::Answers,
             others: problems.len().saturating_sub(SHOWN),
             troubles,
         },
