@@ -7,6 +7,7 @@ COPY Cargo.toml Cargo.lock ./
 RUN mkdir src && echo 'fn main() {}' > src/main.rs && touch src/lib.rs \
     && cargo build --release --locked \
     && rm -r src
+COPY templates templates
 COPY src src
 # The copied files may be older than the empty program's.
 RUN touch src/main.rs src/lib.rs && cargo build --release --locked

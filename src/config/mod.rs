@@ -18,6 +18,7 @@ pub use file::{Config, Overrides, job_names, load};
 pub use report::places::Places;
 pub use report::problem::{Problem, Problems, Severity};
 pub use report::{MOST_DRAWN, draw, render};
+pub(crate) use secrets::mask::mask;
 pub use sections::cluster::{Cluster, local_cluster};
 pub use sections::http::{
     BaseUrl, HttpSettings, ListenAddress, TokenRight, TokenSettings, host_of, parse_listen,

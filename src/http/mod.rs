@@ -9,6 +9,7 @@ mod api;
 mod board;
 mod health;
 mod live;
+mod page;
 mod route;
 mod scrape;
 mod server;

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::http::request::Parts;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::config::BaseUrl;
 use crate::events::Events;
@@ -13,17 +15,20 @@ use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
-use super::access::throttle::WrongTokens;
+use super::access::throttle::{WRONG_TAKES, WrongTokens};
 use super::access::token::TokenBook;
 use super::board::Board;
 use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
 use super::health::Progress;
 use super::live::StreamSlots;
+use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
 
 /// What jobs.toml says that concerns HTTP. A reload replaces it; only the address stays.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
+    /// The name of the cluster.
+    pub cluster: String,
     /// Names by which browsers reach it, in lower case, besides `localhost` and that of `url`.
     pub hosts: BTreeSet<String>,
     /// The base of links.
@@ -97,7 +102,9 @@ impl Shared {
         let file = Arc::clone(&options.borrow().jobs);
         let series = JobSeries::of(file.values(), clock.utc());
         let jobs = KnownJobs { file, series, counts: SweepCounts::default(), scraped: None };
-        let paths: Vec<&'static str> = routes().iter().map(|route| route.path).collect();
+        let mut paths: Vec<&'static str> = routes().iter().map(|route| route.path).collect();
+        // Rows of one path, with different methods, stand together.
+        paths.dedup();
         Self {
             address,
             board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
@@ -123,6 +130,15 @@ impl Shared {
             (Some(answered), Some(then)) => then.plus(self.clock.boot().since(answered)),
             _ => self.clock.utc(),
         }
+    }
+
+    /// Counts a wrong token, after the time that its answer takes at least. Returns how long its address should wait, if it
+    /// has sent too many.
+    pub(super) async fn count_wrong_token(&self, parts: &Parts) -> Option<Duration> {
+        sleep(WRONG_TAKES).await;
+        self.tally.count_wrong_token();
+        let peer = parts.extensions.get::<ConnectionPeer>()?.0.ip();
+        self.wrong_tokens.count(peer, self.clock.boot())
     }
 
     /// Notes that somebody scrapes.

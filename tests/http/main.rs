@@ -6,6 +6,7 @@ mod health;
 mod http_client;
 mod limits;
 mod metrics;
+mod page;
 mod ports;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

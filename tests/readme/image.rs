@@ -15,7 +15,7 @@ fn copied(dockerfile: &str) -> Vec<&str> {
 fn what_the_image_is_built_from_goes_to_the_builder() {
     let (dockerfile, ignored) = (file("Dockerfile"), file(".dockerignore"));
     let copied = copied(&dockerfile);
-    assert_eq!(copied, ["Cargo.toml", "Cargo.lock", "src"]);
+    assert_eq!(copied, ["Cargo.toml", "Cargo.lock", "templates", "src"]);
     for source in copied {
         assert!(
             ignored.lines().any(|line| line == format!("!{source}")),

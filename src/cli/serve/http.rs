@@ -92,5 +92,11 @@ pub(crate) fn resolve_http(config: &Config, source: &Source) -> Result<HttpOptio
     }
     let mut hosts: BTreeSet<String> = settings.hosts.iter().cloned().collect();
     hosts.extend(nix::unistd::gethostname().ok().map(|host| host.to_string_lossy().to_ascii_lowercase()));
-    Ok(HttpOptions { hosts, url: settings.url.clone(), tokens, jobs: Arc::new(config.jobs.clone()) })
+    Ok(HttpOptions {
+        cluster: config.cluster.to_string(),
+        hosts,
+        url: settings.url.clone(),
+        tokens,
+        jobs: Arc::new(config.jobs.clone()),
+    })
 }

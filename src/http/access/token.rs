@@ -17,7 +17,7 @@ const LONGEST: usize = 512;
 const MOST: usize = 2;
 
 /// The SHA-256 digest of a token.
-type TokenDigest = [u8; 32];
+pub(crate) type TokenDigest = [u8; 32];
 
 /// A token with the name and the right of its holder.
 #[derive(Clone, PartialEq, Eq)]
@@ -57,6 +57,13 @@ impl SameToken {
 impl fmt::Debug for NamedToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NamedToken").field("name", &self.name).field("may", &self.may).finish_non_exhaustive()
+    }
+}
+
+impl NamedToken {
+    /// Returns the digests of the tokens that are valid under this name, the newest first.
+    pub(crate) fn digests(&self) -> &[TokenDigest] {
+        &self.digests
     }
 }
 
@@ -117,6 +124,11 @@ impl TokenBook {
     /// Whether there are none: then nobody may act.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns the token of this name.
+    pub(crate) fn named(&self, name: &TokenName) -> Option<&NamedToken> {
+        self.0.iter().find(|token| token.name == *name)
     }
 
     /// Returns the token that a request presents. Takes as long whichever it is, and for one that is wrong.

@@ -132,14 +132,10 @@ fn escaped(byte: u8) -> String {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::Request;
-
     use super::*;
 
     fn call(query: &str) -> AdmittedRequest {
-        let request = Request::get(format!("/api/v1/history?{query}")).body(()).expect("a request");
-        let (parts, ()) = request.into_parts();
-        AdmittedRequest { route: "/api/v1/history", parts, shows_output: true }
+        AdmittedRequest::of_test("/api/v1/history", &format!("/api/v1/history?{query}"))
     }
 
     fn filter(query: &str) -> Result<HistoryFilter, ProblemDetails> {

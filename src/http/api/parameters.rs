@@ -93,14 +93,13 @@ fn bad(name: &'static str, expected: &str) -> ProblemDetails {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::Request;
-
     use super::*;
 
     fn parameters(query: &str, known: &[&str]) -> Result<Parameters, ProblemDetails> {
-        let request = Request::get(format!("/api/v1/history?{query}")).body(()).expect("a request");
-        let (parts, ()) = request.into_parts();
-        Parameters::of(&AdmittedRequest { route: "/api/v1/history", parts, shows_output: false }, known)
+        Parameters::of(
+            &AdmittedRequest::of_test("/api/v1/history", &format!("/api/v1/history?{query}")),
+            known,
+        )
     }
 
     #[test]

@@ -6,4 +6,4 @@ mod slots;
 pub(super) mod sse;
 
 pub(super) use event_stream::events;
-pub(super) use slots::StreamSlots;
+pub(super) use slots::{StreamSlot, StreamSlots};

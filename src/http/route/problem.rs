@@ -9,11 +9,11 @@ use serde_json::json;
 pub(crate) struct ProblemDetails {
     /// The status of the answer.
     pub(crate) status: StatusCode,
-    title: &'static str,
-    detail: Option<String>,
-    help: Option<String>,
+    pub(crate) title: &'static str,
+    pub(crate) detail: Option<String>,
+    pub(crate) help: Option<String>,
     /// Seconds after which the client may try again.
-    retry_after: Option<u64>,
+    pub(crate) retry_after: Option<u64>,
 }
 
 impl ProblemDetails {

@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Method, Response, StatusCode, header};
+use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodFilter, on};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
+use crate::http::access::cookie::CookieScope;
 use crate::http::access::gate::{Refusal, admit};
 use crate::http::access::headers::protect;
-use crate::http::access::throttle::WRONG_TAKES;
-use crate::http::state::Shared;
+use crate::http::access::visitor::{Visitor, VisitorProof};
+use crate::http::page::{base_of, error_page, login_address, see_other};
+use crate::http::state::{HttpOptions, Shared};
 
 use super::problem::ProblemDetails;
 use super::table::{AdmittedRequest, Route, routes};
@@ -96,30 +98,74 @@ fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
 }
 
 async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response<Body> {
-    let (parts, _body) = request.into_parts();
-    let options = shared.options.borrow().clone();
-    match admit(route, &parts, &options, shared.address) {
-        Ok(()) => {}
-        Err(Refusal::Plain(problem)) => return problem.into_response(),
-        Err(Refusal::WrongToken(problem)) => {
-            sleep(WRONG_TAKES).await;
-            shared.tally.count_wrong_token();
-            let peer = parts.extensions.get::<ConnectionPeer>().map(|peer| peer.0.ip());
-            let wait = peer.and_then(|peer| shared.wrong_tokens.count(peer, shared.clock.boot()));
-            return wait.map_or(problem, too_many).into_response();
+    let (parts, body) = request.into_parts();
+    let (options, now) = (shared.options.borrow().clone(), shared.store_now());
+    let visitor = match admit(route, &parts, &options, (shared.address, now)) {
+        Ok(visitor) => visitor,
+        Err(Refusal::Plain(problem)) => return refused(route, problem, &options),
+        Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => {
+            return to_login(&parts, &options);
         }
-    }
-    // Without tokens, nobody sees what jobs print.
-    let call = AdmittedRequest { route: route.path, parts, shows_output: !options.tokens.is_empty() };
-    match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
+        Err(Refusal::NoToken(problem)) => return problem.into_response(),
+        Err(Refusal::WrongToken(problem)) => {
+            let wait = shared.count_wrong_token(&parts).await;
+            return refused(route, wait.map_or(problem, too_many), &options);
+        }
+    };
+    // What does not come in time, or is longer than it said, is no request.
+    let Ok(Ok(body)) = timeout(HANDLED_WITHIN, to_bytes(body, LONGEST_BODY as usize)).await else {
+        return ProblemDetails::new(StatusCode::REQUEST_TIMEOUT, "no whole body in time").into_response();
+    };
+    let renewed = route.is_page.then(|| renewed_cookie(&visitor, &parts, &options, &shared)).flatten();
+    let shows_output = visitor.sees_output();
+    let call = AdmittedRequest { route: route.path, parts, body, visitor, shows_output };
+    let mut response = match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
         Ok(response) => response,
-        Err(_) => ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time")
-            .retry_after(1)
-            .into_response(),
+        Err(_) => {
+            let problem =
+                ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time").retry_after(1);
+            refused(route, problem, &options)
+        }
+    };
+    if let Some(cookie) = renewed {
+        response.headers_mut().entry(header::SET_COOKIE).or_insert(cookie);
     }
+    response
 }
 
-fn too_many(wait: Duration) -> ProblemDetails {
+/// Returns an error as people or programs read it.
+fn refused(route: &Route, problem: ProblemDetails, options: &HttpOptions) -> Response<Body> {
+    if route.is_page { error_page(problem, options) } else { problem.into_response() }
+}
+
+/// Whether the request is for the changes of a page.
+fn wants_stream(parts: &Parts) -> bool {
+    let accept = parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/event-stream"))
+}
+
+/// Sends a browser to the login, from where it comes back.
+fn to_login(parts: &Parts, options: &HttpOptions) -> Response<Body> {
+    let next = parts.uri.path_and_query().map_or("/", |own| own.as_str());
+    see_other(&format!("{}{}", base_of(options, &parts.headers), login_address(next)))
+}
+
+/// Returns the header that renews the login of a browser, if it is time for that.
+fn renewed_cookie(
+    visitor: &Visitor,
+    parts: &Parts,
+    options: &HttpOptions,
+    shared: &Shared,
+) -> Option<HeaderValue> {
+    let VisitorProof::Cookie(cookie) = &visitor.proof else { return None };
+    let now = shared.store_now();
+    let renewed = cookie.renewed(now)?;
+    let scope = CookieScope::of(options, shared.address, &parts.headers);
+    renewed.header(options.tokens.named(&renewed.name)?, &scope, now)
+}
+
+/// Returns the error for an address that has sent too many wrong tokens.
+pub(crate) fn too_many(wait: Duration) -> ProblemDetails {
     ProblemDetails::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens")
         .retry_after(wait.as_secs().max(1))
 }

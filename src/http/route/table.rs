@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::extract::Query;
+use axum::body::{Body, Bytes};
+use axum::extract::{Form, FromRequest, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use futures_util::future::BoxFuture;
 
+use crate::http::access::visitor::Visitor;
+#[cfg(test)]
+use crate::http::access::visitor::VisitorProof;
 use crate::http::state::Shared;
-use crate::http::{api, health, live, scrape};
+use crate::http::{api, health, live, page, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(crate) enum RouteAccess {
     Open,
     /// The right to read, once there are tokens.
     Metrics,
+    /// Nothing, where there is something to log in to.
+    Login,
     /// The right to read.
     Read,
     /// The right to act.
@@ -31,6 +36,8 @@ pub(crate) struct Route {
     /// The path, with `{name}` for its variable parts.
     pub(crate) path: &'static str,
     pub(crate) access: RouteAccess,
+    /// Whether people see the answer: then errors are pages too, and who needs a token is sent to the login.
+    pub(crate) is_page: bool,
     /// Whether it may name any host: probes and scrapers reach a replica by whatever name they have for it.
     pub(crate) takes_any_host: bool,
     pub(crate) handler: Handler,
@@ -45,6 +52,10 @@ pub(crate) struct AdmittedRequest {
     /// The path of its route, with `{name}` for its variable parts.
     pub(crate) route: &'static str,
     pub(crate) parts: Parts,
+    /// The whole body; empty if there is none.
+    pub(crate) body: Bytes,
+    /// Who sent it.
+    pub(crate) visitor: Visitor,
     /// Whether the answer may contain what jobs print: only who sent a token sees it.
     pub(crate) shows_output: bool,
 }
@@ -68,6 +79,16 @@ impl AdmittedRequest {
         self.parameters().into_iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
+    /// Returns the fields of a form; `None` if the body is none.
+    pub(crate) async fn form(&self) -> Option<Vec<(String, String)>> {
+        let mut request = Request::new(Body::from(self.body.clone()));
+        *request.method_mut() = Method::POST;
+        let kind = self.parts.headers.get(header::CONTENT_TYPE)?.clone();
+        request.headers_mut().insert(header::CONTENT_TYPE, kind);
+        let Form(fields) = Form::<Vec<(String, String)>>::from_request(request, &()).await.ok()?;
+        Some(fields)
+    }
+
     /// Returns the value of a header; empty if it is absent, or is no text.
     pub(crate) fn header(&self, name: HeaderName) -> &str {
         self.parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
@@ -80,6 +101,7 @@ pub(crate) fn routes() -> Vec<Route> {
         method: Method::GET,
         path,
         access: RouteAccess::Open,
+        is_page: false,
         takes_any_host: true,
         handler,
     };
@@ -112,6 +134,7 @@ pub(crate) fn routes() -> Vec<Route> {
         read("/api/v1/runs/{run}", |shared, call| Box::pin(async move { api::run(&shared, &call).await })),
         read("/api/v1/events", |shared, call| Box::pin(async move { live::events(shared, &call) })),
     ]);
+    routes.extend(page::page_routes());
     routes
 }
 
@@ -139,10 +162,20 @@ fn text(status: StatusCode, text: &str) -> Response<Body> {
 }
 
 #[cfg(test)]
+impl AdmittedRequest {
+    /// Returns a request of a test to this route, by somebody without a token.
+    pub(crate) fn of_test(route: &'static str, address: &str) -> Self {
+        let request = Request::builder().uri(address).body(()).expect("a request");
+        let visitor = Visitor { may: None, proof: VisitorProof::Nothing };
+        Self { route, parts: request.into_parts().0, body: Bytes::new(), visitor, shows_output: false }
+    }
+}
+
+#[cfg(test)]
 impl Route {
     /// Returns an open route of a test, whose handler answers with nothing.
     pub(crate) fn of_test(method: Method, path: &'static str) -> Self {
         let handler: Handler = |_, _| Box::pin(async { Response::new(Body::empty()) });
-        Self { method, path, access: RouteAccess::Open, takes_any_host: false, handler }
+        Self { method, path, access: RouteAccess::Open, is_page: false, takes_any_host: false, handler }
     }
 }

@@ -1,0 +1,82 @@
+//! Answers that are pages, and those that send a browser elsewhere.
+
+use askama::Template;
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+
+use crate::http::route::problem::ProblemDetails;
+use crate::http::state::HttpOptions;
+
+use super::assets::ASSETS;
+use super::shell::{PageTitle, rendered};
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorBody<'a> {
+    base: &'a str,
+    title: &'a str,
+    help: &'a str,
+    can_log_in: bool,
+}
+
+/// A page without anything of the cluster's state.
+#[derive(Template)]
+#[template(path = "plain.html")]
+struct PlainPage<'a> {
+    cluster: &'a str,
+    base: &'a str,
+    title: PageTitle<'a>,
+    style: &'a str,
+    icon: &'a str,
+    body: String,
+}
+
+/// Returns the answer that contains a page.
+pub(crate) fn html(status: StatusCode, page: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(page));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    // One address has a page and the stream of its changes; and what it shows depends on who looks.
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept, cookie, authorization"));
+    response
+}
+
+/// Returns the answer that sends a browser to another path of this server.
+pub(crate) fn see_other(path: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let to = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
+    response.headers_mut().insert(header::LOCATION, to);
+    response
+}
+
+/// Returns an error as a page. It never repeats what the request contained.
+pub(crate) fn error_page(problem: ProblemDetails, options: &HttpOptions) -> Response<Body> {
+    let (status, retry_after) = (problem.status, problem.retry_after);
+    let body = ErrorBody {
+        base: "",
+        title: problem.title,
+        help: problem.help.as_deref().unwrap_or_default(),
+        can_log_in: !options.tokens.is_empty() && status != StatusCode::MISDIRECTED_REQUEST,
+    };
+    let page = plain_page(options, "", PageTitle { text: problem.title, nav: "" }, rendered(&body));
+    let mut response = html(status, page);
+    if let Some(seconds) = retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Returns a page without anything of the cluster's state around this body.
+pub(crate) fn plain_page(options: &HttpOptions, base: &str, title: PageTitle<'_>, body: String) -> String {
+    let [style, _, icon] = &ASSETS.addresses;
+    rendered(&PlainPage { cluster: &options.cluster, base, title, style, icon, body })
+}
+
+/// Returns the path before every link, for a browser that names the host of `url`; empty for all others.
+pub(crate) fn base_of<'o>(options: &'o HttpOptions, headers: &HeaderMap) -> &'o str {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let url = options.url.as_ref().filter(|url| url.authority.eq_ignore_ascii_case(host));
+    url.map_or("", |url| url.path.as_str())
+}

@@ -1,0 +1,119 @@
+//! What is wrong, the worst first: each with what somebody needs who is woken up by it.
+
+use askama::Template;
+
+use crate::http::page::shell::{
+    HtmlLine, PageFrame, PagePart, RelativeTime, StoreSight, html_lines, run_link,
+};
+use crate::view::job::JobState;
+use crate::view::problems::{ClusterProblem, Kind};
+use crate::view::snapshot::Snapshot;
+use crate::view::text::output_line::OutputLine;
+
+use super::row::PauseLine;
+
+/// At most so many are shown one by one: nobody reads more, and all of them are in the list of jobs.
+const SHOWN: usize = 20;
+
+/// So many lines of a job's output are shown, the last ones.
+const LAST_LINES: usize = 2;
+
+/// One thing that is wrong.
+#[derive(Debug)]
+struct Trouble {
+    message: String,
+    job: Option<String>,
+    run: Option<String>,
+    lines: Vec<HtmlLine>,
+    next: Option<RelativeTime>,
+    is_running: bool,
+    pause: Option<PauseLine>,
+}
+
+#[derive(Template)]
+#[template(path = "troubles.html")]
+struct Troubles<'a> {
+    base: &'a str,
+    headline: String,
+    is_well: bool,
+    troubles: Vec<Trouble>,
+    others: usize,
+}
+
+/// Returns the part that says what is wrong. `jobs` are those that the problems are about, as far as they are known,
+/// with the newest entries; `of_jobs` is how many jobs there are.
+pub(crate) fn troubles_part(
+    frame: &PageFrame<'_>,
+    problems: &[ClusterProblem],
+    snapshot: &Snapshot,
+    (of_jobs, store): (usize, StoreSight),
+) -> PagePart {
+    let troubles: Vec<Trouble> =
+        problems.iter().take(SHOWN).map(|problem| trouble(problem, snapshot, frame)).collect();
+    PagePart::of(
+        "troubles",
+        &Troubles {
+            base: frame.base,
+            headline: match store {
+                StoreSight::Answers => headline(problems, of_jobs),
+                StoreSight::AwaySince(_) => {
+                    format!("The store does not answer. Before: {}", headline(problems, of_jobs))
+                }
+            },
+            is_well: problems.is_empty() && store == StoreSight::Answers,
+            others: problems.len().saturating_sub(SHOWN),
+            troubles,
+        },
+    )
+}
+
+/// Returns `1 of 42 jobs needs you`, or what is wrong with the cluster.
+fn headline(problems: &[ClusterProblem], of_jobs: usize) -> String {
+    let mut jobs: Vec<&str> =
+        problems.iter().filter_map(|problem| Some(problem.job.as_ref()?.as_str())).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    let of_cluster = problems.iter().filter(|problem| problem.job.is_none()).count();
+    let cluster = match of_cluster {
+        0 => None,
+        1 => Some("1 problem of the cluster".to_owned()),
+        many => Some(format!("{many} problems of the cluster")),
+    };
+    let needing = match jobs.len() {
+        0 => None,
+        1 => Some(format!("1 of {of_jobs} jobs needs you")),
+        many => Some(format!("{many} of {of_jobs} jobs need you")),
+    };
+    let all: Vec<String> = cluster.into_iter().chain(needing).collect();
+    if all.is_empty() { "Nothing is wrong".to_owned() } else { all.join(", ") }
+}
+
+fn trouble(problem: &ClusterProblem, snapshot: &Snapshot, frame: &PageFrame<'_>) -> Trouble {
+    let job = problem.job.as_ref().and_then(|name| snapshot.jobs.iter().find(|job| job.name == *name));
+    let now = snapshot.now;
+    let about_run = problem.kind == Kind::LastOutcome;
+    let last = job.and_then(|job| job.decided().rev().find(|tick| tick.run.is_some())).filter(|_| about_run);
+    let run = last.as_ref().and_then(|tick| Some(run_link(&tick.job, tick.run?)));
+    let tail = last.as_ref().and_then(|tick| tick.tail.as_deref()).filter(|_| frame.visitor.sees_output);
+    let is_enabled = |job: &&JobState| job.definition.may_run();
+    let next = job.filter(is_enabled).and_then(|job| job.spec()?.schedule.next_after(now));
+    Trouble {
+        message: problem.message.clone(),
+        job: problem.job.as_ref().map(ToString::to_string),
+        run,
+        lines: tail.map(last_lines).unwrap_or_default(),
+        next: next.map(|tick| RelativeTime { at: tick.instant(), now }),
+        is_running: job.is_some_and(|job| job.running().is_some()),
+        pause: job.and_then(|job| PauseLine::of(job, snapshot)),
+    }
+}
+
+/// Returns the last lines of an output's kept end.
+fn last_lines(tail: &str) -> Vec<HtmlLine> {
+    let lines: Vec<OutputLine> = tail
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| OutputLine::unstamped(line.as_bytes()))
+        .collect();
+    html_lines(lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default())
+}

@@ -1,0 +1,118 @@
+//! What the pages of a job and of a run show.
+
+use crate::http::page::home::HomeAddress;
+use crate::http::page::shell::{PageTitle, VisitorSight, page};
+use crate::http::page::testing::{EVIL, MARIA, Scene, frame};
+use crate::view::history::TickView;
+use crate::view::text::output_line::OutputLine;
+use crate::view::timeline::{LaneOrder, TimelineSpan};
+
+use super::*;
+
+const WEEK: HomeAddress = HomeAddress {
+    search: String::new(),
+    condition: None,
+    page: 1,
+    order: LaneOrder::ByReplica,
+    span: TimelineSpan::Week,
+    refreshes: false,
+};
+
+fn job_html(scene: &Scene, name: &str, why: Option<AskedWhy<'_>>, visitor: VisitorSight<'static>) -> String {
+    let job = scene.snapshot.jobs.iter().find(|job| job.name.as_str() == name).expect("a job");
+    let (problems, picture) = (scene.problems(), scene.picture(&WEEK, Some(&job.name)));
+    let facts = JobFacts {
+        job,
+        snapshot: &scene.snapshot,
+        problems: &problems,
+        why,
+        picture: &picture,
+        store: scene.store,
+    };
+    page(&frame(visitor), PageTitle { text: name, nav: "" }, &job_parts(&frame(visitor), &facts))
+}
+
+fn run_html(scene: &Scene, (name, at): (&str, usize), output: RunOutput<'_>) -> String {
+    let job = scene.snapshot.jobs.iter().find(|job| job.name.as_str() == name).expect("a job");
+    let past: Vec<TickView> = job.past().collect();
+    let (tick, problems) = (&past[past.len() - 1 - at], scene.problems());
+    let facts =
+        RunFacts { job, tick, snapshot: &scene.snapshot, problems: &problems, output, store: scene.store };
+    page(&frame(MARIA), PageTitle { text: name, nav: "" }, &run_parts(&frame(MARIA), &facts))
+}
+
+#[test]
+fn a_job_is_told_in_words_with_its_lock_and_what_became_of_its_ticks() {
+    let html = job_html(&Scene::at_three(), "payout", None, MARIA);
+    for text in [
+        "Pays out what is due",
+        "an attempt is stopped after 10m",
+        "free: the job does not run",
+        "4 ticks in a row",
+        "failed, exit code 3",
+        "Tick (Europe/Berlin)",
+        "--since=yesterday",
+    ] {
+        assert!(html.contains(text), "{text}\n{html}");
+    }
+    let running = job_html(&Scene::healthy(), "nightly-backup", None, MARIA);
+    assert!(running.contains("held by node-b for <time"), "{running}");
+    assert!(running.contains("fence 1763863241124"), "{running}");
+}
+
+#[test]
+fn a_command_is_shown_only_to_those_who_may_see_what_it_prints() {
+    let nobody = VisitorSight { name: None, can_log_in: false, sees_output: false, read_only: None };
+    assert!(!job_html(&Scene::at_three(), "payout", None, nobody).contains("--since=yesterday"));
+}
+
+#[test]
+fn ticks_that_share_an_entry_stay_one_line_with_their_number() {
+    let html = job_html(&Scene::at_three(), "import-rates", None, MARIA);
+    assert!(html.contains("missed (store_unreachable) ×5"), "{html}");
+    assert!(html.contains("the store did not answer"), "{html}");
+}
+
+#[test]
+fn the_answer_why_is_shown_with_the_question_and_neither_is_obeyed() {
+    let answer = AskedWhy { at: EVIL, answer: Ok("it was skipped") };
+    let html = job_html(&Scene::at_three(), "payout", Some(answer), MARIA);
+    assert!(html.contains("<p role=\"status\">it was skipped</p>"), "{html}");
+    assert!(!html.contains("<script>") && html.contains("{{ 7 * 7 }}"), "{html}");
+    let refused = AskedWhy { at: "soon", answer: Err("`soon` is not a time") };
+    let html = job_html(&Scene::at_three(), "payout", Some(refused), MARIA);
+    assert!(html.contains("class=\"bad\">`soon` is not a time</p>"), "{html}");
+}
+
+#[test]
+fn a_run_tells_its_story_and_its_output_in_colours() {
+    let lines: Vec<OutputLine> = [
+        "2026-11-20T03:00:41.100Z out connecting",
+        "2026-11-20T03:00:41.200Z err \u{1b}[1;31mrefused\u{1b}[0m <script>\u{7}",
+    ]
+    .map(|line| OutputLine::stored(line.as_bytes()))
+    .into();
+    let html = run_html(&Scene::at_three(), ("payout", 0), RunOutput::Lines(&lines, Some("its kept end")));
+    for text in [
+        "the lock was granted to node-",
+        "with fence 1763863241123",
+        "failed with exit code 3, in attempt 2",
+        "its kept end",
+        "<span class=\"line err\"><i>03:00:41.200</i> <b class=\"c-red bold\">refused</b> &#60;script&#62;\u{fffd}",
+    ] {
+        assert!(html.contains(text), "{text}\n{html}");
+    }
+    let hidden = run_html(&Scene::at_three(), ("payout", 0), RunOutput::Hidden);
+    assert!(hidden.contains("shown only with a token") && !hidden.contains("<pre"), "{hidden}");
+    let running = run_html(&Scene::healthy(), ("nightly-backup", 0), RunOutput::Nothing);
+    assert!(running.contains("it goes on") && running.contains("the lock was last renewed"), "{running}");
+}
+
+#[test]
+fn of_a_long_output_the_last_lines_are_shown() {
+    let lines: Vec<OutputLine> =
+        (0..3_000).map(|line| OutputLine::unstamped(format!("line {line}").as_bytes())).collect();
+    let html = run_html(&Scene::at_three(), ("payout", 0), RunOutput::Lines(&lines, None));
+    assert!(html.contains("1000 earlier lines are not shown"), "{html}");
+    assert!(html.contains("line 2999") && !html.contains("line 999\n"), "{html}");
+}

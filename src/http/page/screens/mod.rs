@@ -1,0 +1,9 @@
+//! The pages as people get them: which part of the cluster each one shows, who looks, and the stream of its changes.
+
+mod context;
+mod past;
+mod routes;
+mod screen;
+mod stream;
+
+pub(in crate::http) use routes::page_routes;

@@ -1,0 +1,282 @@
+//! What each page shows, read from the board.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode, header};
+
+use crate::http::page::answer::{error_page, html};
+use crate::http::page::home::{HomeAddress, HomeFacts, home_parts};
+use crate::http::page::job::{AskedWhy, JobFacts, RunFacts, RunOutput, job_parts, run_parts};
+use crate::http::page::replicas::replicas_parts;
+use crate::http::page::shell::{PagePart, PageTitle, page};
+use crate::http::route::problem::ProblemDetails;
+use crate::http::route::table::AdmittedRequest;
+use crate::http::state::Shared;
+use crate::job::{JobName, Outcome, RunId};
+use crate::store::KEPT_ENTRIES;
+use crate::view::explanation::When;
+use crate::view::history::TickView;
+use crate::view::job::{Definition, JOBS_PER_PAGE, JobCondition, JobQuery, KnownJob};
+use crate::view::problems::ClusterProblem;
+use crate::view::snapshot::Snapshot;
+use crate::view::text::output_line::OutputLine;
+use crate::view::timeline::{LaneOrder, TimelineSpan};
+
+use super::context::{PageContext, store_sight};
+use super::past::picture;
+use super::stream::stream_of;
+
+/// The longest time that may be asked about, in characters.
+const LONGEST_TIME: usize = 64;
+
+/// Of so many jobs with problems, what they did last is read.
+const MOST_TROUBLED: usize = 50;
+
+/// A page, and what it keeps of what was read for it.
+#[derive(Debug)]
+pub(super) enum PageScreen {
+    /// The first page.
+    Home(HomeAddress),
+    /// A job, what is asked about it, and the answer once it is known.
+    Job { job: JobName, at: String, answer: Option<Result<String, String>> },
+    /// A run, and how it ended with what it printed, once it was read.
+    Run { job: JobName, run: RunId, ended: Option<Box<TickView>> },
+    /// The replicas.
+    Replicas,
+}
+
+/// Answers with the first page.
+pub(super) async fn home(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+    let address = HomeAddress::parse(|name| call.query(name));
+    answered(PageScreen::Home(address), shared, call).await
+}
+
+/// Answers with the page of a job.
+pub(super) async fn job(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+    let at: String = call.query("at").unwrap_or_default().trim().chars().take(LONGEST_TIME).collect();
+    match job_of(&call) {
+        Some(job) => answered(PageScreen::Job { job, at, answer: None }, shared, call).await,
+        None => error_page(no_such_page(), &shared.options.borrow()),
+    }
+}
+
+/// Answers with the page of a run.
+pub(super) async fn run(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+    let run = call.path("run").and_then(|run| run.parse::<RunId>().ok());
+    match job_of(&call).zip(run) {
+        Some((job, run)) => answered(PageScreen::Run { job, run, ended: None }, shared, call).await,
+        None => error_page(no_such_page(), &shared.options.borrow()),
+    }
+}
+
+/// Answers with the page of the replicas.
+pub(super) async fn replicas(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+    answered(PageScreen::Replicas, shared, call).await
+}
+
+fn job_of(call: &AdmittedRequest) -> Option<JobName> {
+    call.path("job").and_then(|name| JobName::parse(name).ok())
+}
+
+fn no_such_page() -> ProblemDetails {
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no such page")
+}
+
+/// Answers with a page, or with the stream of its changes.
+async fn answered(mut screen: PageScreen, shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+    let context = PageContext::of(&shared, &call);
+    if call.header(header::ACCEPT).contains("text/event-stream") {
+        return stream_of((screen, context), shared, &call);
+    }
+    match screen.parts(&shared, &context).await {
+        Ok(parts) => {
+            let now = shared.board.store_now().unwrap_or_else(|| shared.store_now());
+            let refresh = if let PageScreen::Home(address) = &screen { address.refresh() } else { None };
+            html(StatusCode::OK, page(&context.frame(now, refresh), screen.title(), &parts))
+        }
+        Err(problem) => error_page(problem, &shared.options.borrow()),
+    }
+}
+
+impl PageScreen {
+    fn title(&self) -> PageTitle<'_> {
+        match self {
+            Self::Home(_) => PageTitle { text: "Jobs", nav: "/" },
+            Self::Job { job, .. } | Self::Run { job, .. } => PageTitle { text: job.as_str(), nav: "" },
+            Self::Replicas => PageTitle { text: "Replicas", nav: "/replicas" },
+        }
+    }
+
+    /// Returns the parts of the page as they are now.
+    pub(super) async fn parts(
+        &mut self,
+        shared: &Shared,
+        context: &PageContext,
+    ) -> Result<Vec<PagePart>, ProblemDetails> {
+        match self {
+            Self::Home(address) => home_screen(address, shared, context).await,
+            Self::Job { job, at, answer } => job_screen((job, at, answer), shared, context).await,
+            Self::Run { job, run, ended } => run_screen((job, *run, ended), shared, context).await,
+            Self::Replicas => {
+                let listed = shared.board.list().await?;
+                let view = shared.board.view(&[]).await?;
+                let frame = context.frame(view.snapshot.now, None);
+                Ok(shared.board.expecting(|expected| {
+                    let judged = (&listed.list.problems[..], expected.file);
+                    replicas_parts(&frame, &view.snapshot, judged, store_sight(&view))
+                }))
+            }
+        }
+    }
+}
+
+async fn home_screen(
+    address: &HomeAddress,
+    shared: &Shared,
+    context: &PageContext,
+) -> Result<Vec<PagePart>, ProblemDetails> {
+    let listed = shared.board.list().await?;
+    let condition = address.condition.as_deref().and_then(JobCondition::parse);
+    let query = JobQuery {
+        text: address.search.clone(),
+        conditions: condition.into_iter().collect(),
+        page: address.page,
+    };
+    let page = listed.list.page(&query);
+    let view = shared.board.view(&page.jobs).await?;
+    let problems = &listed.list.problems;
+    let troubled = shared.board.view(&troubled(problems)).await?;
+    let order = (address.order, address.span);
+    let picture = shared.board.expecting(|expected| picture(&view.snapshot, order, expected.file));
+    let counts: Vec<(&str, usize)> = JobCondition::ALL
+        .into_iter()
+        .map(|condition| (condition.as_str(), listed.list.count(Some(condition))))
+        .collect();
+    let shown = HomeAddress {
+        condition: condition.map(|condition| condition.as_str().to_owned()),
+        page: page.page,
+        ..address.clone()
+    };
+    let facts = HomeFacts {
+        address: &shown,
+        listed: &view.snapshot,
+        troubled: &troubled.snapshot,
+        problems,
+        counts: (listed.list.count(None), &counts),
+        matching: (page.wanted, JOBS_PER_PAGE),
+        picture: &picture,
+        store: store_sight(&view),
+    };
+    Ok(home_parts(&context.frame(view.snapshot.now, address.refresh()), &facts))
+}
+
+/// Returns the jobs that the first problems are about.
+fn troubled(problems: &[ClusterProblem]) -> Vec<JobName> {
+    let mut jobs: Vec<JobName> = problems.iter().filter_map(|problem| problem.job.clone()).collect();
+    jobs.dedup();
+    jobs.truncate(MOST_TROUBLED);
+    jobs
+}
+
+async fn job_screen(
+    (job, at, answer): (&JobName, &str, &mut Option<Result<String, String>>),
+    shared: &Shared,
+    context: &PageContext,
+) -> Result<Vec<PagePart>, ProblemDetails> {
+    let view = shared.board.view_one(job).await?;
+    let listed = shared.board.list().await?;
+    if !at.is_empty() && answer.is_none() {
+        *answer = Some(explained(job, at, shared).await);
+    }
+    let why = answer
+        .as_ref()
+        .map(|answer| AskedWhy { at, answer: answer.as_ref().map(String::as_str).map_err(String::as_str) });
+    let Some(state) = view.snapshot.jobs.first() else { return Err(no_such_page()) };
+    let order = (LaneOrder::ByReplica, TimelineSpan::Week);
+    let picture = shared.board.expecting(|expected| picture(&view.snapshot, order, expected.file));
+    let facts = JobFacts {
+        job: state,
+        snapshot: &view.snapshot,
+        problems: &listed.list.problems,
+        why,
+        picture: &picture,
+        store: store_sight(&view),
+    };
+    Ok(job_parts(&context.frame(view.snapshot.now, None), &facts))
+}
+
+/// Says what happened to a job at a time, or what is wrong with the question.
+async fn explained(job: &JobName, at: &str, shared: &Shared) -> Result<String, String> {
+    let when = When::read(at).map_err(|error| format!("{}: {}", error.message, error.help))?;
+    let mut snapshot = read(job, shared).await?;
+    let Some(store) = shared.board.turn().await else { return Err(no_store()) };
+    snapshot.ask_why(&*store).await;
+    let state = snapshot.jobs.first().ok_or_else(|| format!("there is no job `{job}`"))?;
+    when.explain(state, &snapshot).map_err(|error| error.to_string())
+}
+
+fn no_store() -> String {
+    "the store does not answer".to_owned()
+}
+
+/// Reads a job with all of its kept entries and their output.
+async fn read(job: &JobName, shared: &Shared) -> Result<Snapshot, String> {
+    let spec = shared.options.borrow().jobs.get(job).cloned();
+    let absent = || KnownJob { name: job.clone(), definition: Definition::Absent };
+    let known = spec.map_or_else(absent, KnownJob::from);
+    if shared.facts.borrow().is_store_away {
+        return Err(no_store());
+    }
+    let Some(store) = shared.board.turn().await else { return Err(no_store()) };
+    Snapshot::take(&*store, vec![known], KEPT_ENTRIES).await.map_err(|error| error.to_string())
+}
+
+async fn run_screen(
+    (job, run, ended): (&JobName, RunId, &mut Option<Box<TickView>>),
+    shared: &Shared,
+    context: &PageContext,
+) -> Result<Vec<PagePart>, ProblemDetails> {
+    let view = shared.board.view_one(job).await?;
+    let listed = shared.board.list().await?;
+    let Some(state) = view.snapshot.jobs.first() else { return Err(no_such_page()) };
+    let known = state.past().find(|tick| tick.run == Some(run));
+    let is_running = known.as_ref().is_some_and(|tick| tick.outcome == Outcome::Running);
+    let mut unread = None;
+    if !is_running && ended.is_none() {
+        match read(job, shared).await {
+            Ok(snapshot) => {
+                let past = snapshot.jobs.first().into_iter().flat_map(|job| job.decided());
+                *ended = past.into_iter().find(|tick| tick.run == Some(run)).map(Box::new);
+            }
+            Err(why) => unread = Some(why),
+        }
+    }
+    let Some(tick) = ended.as_deref().or(known.as_ref()) else {
+        let problem = ProblemDetails::new(StatusCode::NOT_FOUND, "no such run");
+        return Err(problem.help(format!("the store keeps the newest {KEPT_ENTRIES} ticks of each job")));
+    };
+    let lines: Vec<OutputLine> = tick
+        .tail
+        .iter()
+        .flat_map(|tail| tail.lines())
+        .map(|line| OutputLine::unstamped(line.as_bytes()))
+        .collect();
+    let elsewhere = format!("It goes on. `solocron logs {job} --follow` shows what it prints.");
+    let output = match &unread {
+        _ if !context.sees_output() => RunOutput::Hidden,
+        Some(why) => RunOutput::Unread(why),
+        None if is_running => RunOutput::Unread(&elsewhere),
+        None if lines.is_empty() => RunOutput::Nothing,
+        None => RunOutput::Lines(&lines, Some("The end of it, as the store keeps it.")),
+    };
+    let facts = RunFacts {
+        job: state,
+        tick,
+        snapshot: &view.snapshot,
+        problems: &listed.list.problems,
+        output,
+        store: store_sight(&view),
+    };
+    Ok(run_parts(&context.frame(view.snapshot.now, None), &facts))
+}

@@ -1,0 +1,118 @@
+//! The stream of a page's changes: once a second, the parts that differ from what the browser has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderName, Response, StatusCode};
+use futures_util::stream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::http::live::StreamSlot;
+use crate::http::live::sse::{BYE, event_text, streamed};
+use crate::http::page::shell::{PagePart, SentParts};
+use crate::http::route::problem::ProblemDetails;
+use crate::http::route::table::AdmittedRequest;
+use crate::http::state::Shared;
+use crate::replica::ReplicaFacts;
+
+use super::context::PageContext;
+use super::screen::PageScreen;
+
+/// The time between two updates of a browser.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The header by which a browser says what it has.
+const HAS: HeaderName = HeaderName::from_static("x-parts");
+
+/// A browser that shows a page.
+struct PageReader {
+    screen: PageScreen,
+    context: PageContext,
+    shared: Arc<Shared>,
+    /// What the browser says that it has; `None` after the first update.
+    says_it_has: Option<String>,
+    sent: SentParts,
+    next: Instant,
+    facts: watch::Receiver<ReplicaFacts>,
+    /// Whether the replica was draining when the stream began: such a stream ends with the server.
+    began_draining: bool,
+    has_ended: bool,
+    _slot: StreamSlot,
+}
+
+/// Answers with the changes of a page from now on.
+pub(super) fn stream_of(
+    (screen, context): (PageScreen, PageContext),
+    shared: Arc<Shared>,
+    call: &AdmittedRequest,
+) -> Response<Body> {
+    let Some(slot) = shared.streams.take(&shared.tally) else {
+        return ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams")
+            .help("close one of the pages and programs that follow this replica")
+            .retry_after(1)
+            .into_response();
+    };
+    let facts = shared.facts.clone();
+    let began_draining = facts.borrow().is_draining;
+    let reader = PageReader {
+        screen,
+        context,
+        shared,
+        says_it_has: Some(call.header(HAS).to_owned()),
+        sent: SentParts::default(),
+        next: Instant::now(),
+        facts,
+        began_draining,
+        has_ended: false,
+        _slot: slot,
+    };
+    streamed(stream::unfold(reader, PageReader::next))
+}
+
+impl PageReader {
+    /// Waits for the next update; `None` once the stream has ended.
+    async fn next(mut self) -> Option<(String, Self)> {
+        if self.has_ended {
+            return None;
+        }
+        tokio::select! {
+            () = sleep_until(self.next) => {}
+            () = drain(&mut self.facts, self.began_draining) => {
+                self.has_ended = true;
+                return Some((BYE.to_owned(), self));
+            }
+        }
+        let piece = match self.screen.parts(&self.shared, &self.context).await {
+            Ok(parts) => self.update(&parts),
+            // The browser has the page as it was; it says that it is old.
+            Err(_) => event_text("wait", ""),
+        };
+        self.next = Instant::now() + EVERY;
+        Some((piece, self))
+    }
+
+    /// Returns the time, and the parts that the browser does not have.
+    fn update(&mut self, parts: &[PagePart]) -> String {
+        let now = self.shared.store_now();
+        let mut piece = event_text("now", &now.0.to_string());
+        let all = SentParts::of(parts);
+        if self.says_it_has.take().is_some_and(|digest| digest == all.digest()) {
+            self.sent = all;
+            return piece;
+        }
+        for part in self.sent.changes(parts) {
+            piece.push_str(&event_text("part", &part.html));
+        }
+        piece
+    }
+}
+
+/// Waits until the replica begins to drain.
+async fn drain(facts: &mut watch::Receiver<ReplicaFacts>, began_draining: bool) {
+    let is_gone = facts.wait_for(|facts| facts.is_draining && !began_draining).await.is_err();
+    if is_gone {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,15 @@
+//! What all pages have in common: the document around their parts, the line at the top, and times.
+
+pub(crate) mod document;
+pub(crate) mod links;
+pub(crate) mod output;
+pub(crate) mod part;
+pub(crate) mod times;
+pub(crate) mod top;
+
+pub(crate) use document::{PageFrame, PageTitle, VisitorSight, page};
+pub(crate) use links::{encoded, run_link};
+pub(crate) use output::{HtmlLine, html_lines};
+pub(crate) use part::{PagePart, SentParts, rendered};
+pub(crate) use times::{ElapsedTime, RelativeTime, UtcTime};
+pub(crate) use top::{StoreSight, top_part};

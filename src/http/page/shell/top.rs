@@ -1,0 +1,84 @@
+//! The line at the top: the whole cluster in one sentence. What is well is quiet, and what is wrong stands out.
+
+use askama::Template;
+
+use crate::time::UtcMillis;
+use crate::view::problems::{ClusterProblem, Kind};
+use crate::view::snapshot::Snapshot;
+use crate::view::text::short_text::short_hash;
+
+use super::document::PageFrame;
+use super::part::PagePart;
+use super::times::{RelativeTime, UtcTime};
+
+/// What is known of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoreSight {
+    /// It answers.
+    Answers,
+    /// It has not answered since then; everything on the page is as old.
+    AwaySince(UtcMillis),
+}
+
+/// One statement about the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Statement {
+    text: String,
+    is_bad: bool,
+}
+
+#[derive(Template)]
+#[template(path = "top.html")]
+struct Top<'a> {
+    frame: &'a PageFrame<'a>,
+    statements: Vec<Statement>,
+    away: Option<RelativeTime>,
+    clock: UtcTime,
+}
+
+/// Returns the line at the top, from the problems of the cluster.
+pub(crate) fn top_part(
+    frame: &PageFrame<'_>,
+    snapshot: &Snapshot,
+    problems: &[ClusterProblem],
+    store: StoreSight,
+) -> PagePart {
+    let away = match store {
+        StoreSight::Answers => None,
+        StoreSight::AwaySince(at) => Some(RelativeTime { at, now: frame.now }),
+    };
+    let statements = vec![
+        replicas(snapshot, problems),
+        agreement(problems, &[Kind::ClockDiffers, Kind::ClockSlewed], ("clocks agree", "clocks differ")),
+        files(snapshot, problems),
+    ];
+    PagePart::of("top", &Top { frame, statements, away, clock: UtcTime(frame.now) })
+}
+
+fn has(problems: &[ClusterProblem], kinds: &[Kind]) -> bool {
+    problems.iter().any(|problem| kinds.contains(&problem.kind))
+}
+
+fn agreement(problems: &[ClusterProblem], kinds: &[Kind], (well, bad): (&str, &str)) -> Statement {
+    let is_bad = has(problems, kinds);
+    Statement { text: if is_bad { bad } else { well }.to_owned(), is_bad }
+}
+
+/// Says `3 of 3 replicas`: how many are live, of how many were heard within the last hour.
+fn replicas(snapshot: &Snapshot, problems: &[ClusterProblem]) -> Statement {
+    let live = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).count();
+    let gone = snapshot.peers.iter().filter(|peer| !snapshot.is_live(peer) && !peer.beat.draining).count();
+    let is_bad = has(problems, &[Kind::TooFewReplicas, Kind::NoReplica, Kind::NameTaken]);
+    Statement { text: format!("{live} of {} replicas", live + gone), is_bad }
+}
+
+/// Says `files agree 3f9c21ab`.
+fn files(snapshot: &Snapshot, problems: &[ClusterProblem]) -> Statement {
+    let mut statement =
+        agreement(problems, &[Kind::MixedFiles, Kind::BadFile], ("files agree", "files differ"));
+    let live = snapshot.peers.iter().find(|peer| snapshot.is_live(peer));
+    if let Some(peer) = live.filter(|_| !statement.is_bad) {
+        statement.text = format!("files agree: {}", short_hash(&peer.beat.file));
+    }
+    statement
+}
