@@ -178,7 +178,7 @@ impl RemoteOutput {
                 }
                 Ok(Some(answer))
             }
-            Err(StoreError::Refused(why)) => Err(StoreError::Refused(why)),
+            Err(error @ StoreError::Refused(_)) if !self.has_answered => Err(error),
             Err(error) => {
                 self.asked = None;
                 let since = *self.outage.get_or_insert(now);
@@ -215,9 +215,9 @@ impl RemoteOutput {
         self.part = self.part.saturating_add(1);
         (self.heard, self.has_answered) = (Some(now), true);
         if answer.end == Some(OutputEnd::Busy) {
-            let (since, again) = (self.busy.map_or(now, |(since, _)| since), now + ASK_AGAIN.0);
-            self.busy = Some((since, again));
-            return (now.duration_since(since) >= ASK_AGAIN.1).then(|| self.end(OutputNews::Busy));
+            let since = self.busy.map_or(now, |(since, _)| since);
+            self.busy = Some((since, now + ASK_AGAIN.0));
+            return None;
         }
         self.busy = None;
         let is_over = match answer.end {
@@ -242,10 +242,10 @@ impl RemoteOutput {
         Some(OutputNews::Piece(piece))
     }
 
-    /// Returns the news that the replica has been silent for too long, if it has.
+    /// Returns the news that the replica has been silent for too long, or too busy, if it has.
     fn silence(&mut self, now: Instant) -> Option<OutputNews> {
-        if self.busy.is_some() {
-            return None;
+        if let Some((since, _)) = self.busy {
+            return (now.duration_since(since) >= ASK_AGAIN.1).then(|| self.end(OutputNews::Busy));
         }
         let is_silent = self.heard.is_some_and(|heard| now.duration_since(heard) >= self.patience());
         is_silent.then(|| self.end(OutputNews::Silent))
