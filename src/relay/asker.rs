@@ -145,12 +145,17 @@ impl RemoteOutput {
         if let Some((_, again)) = self.busy {
             return now >= again;
         }
-        let since = self.asked.max(self.heard);
-        self.asked.is_none() || since.is_some_and(|since| now.duration_since(since) >= self.patience() / 2)
+        let Some(asked) = self.asked else { return true };
+        let since = self.heard.map_or(asked, |heard| heard.max(asked));
+        !self.is_silent(now) && now.duration_since(since) >= self.patience() / 2
     }
 
     fn patience(&self) -> Duration {
         if self.has_answered { SILENT_AFTER } else { ANSWER_WITHIN }
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        self.heard.is_some_and(|heard| now.duration_since(heard) >= self.patience())
     }
 
     async fn ask(&mut self, now: Instant) -> Result<(), StoreError> {
@@ -247,8 +252,7 @@ impl RemoteOutput {
         if let Some((since, _)) = self.busy {
             return (now.duration_since(since) >= ASK_AGAIN.1).then(|| self.end(OutputNews::Busy));
         }
-        let is_silent = self.heard.is_some_and(|heard| now.duration_since(heard) >= self.patience());
-        is_silent.then(|| self.end(OutputNews::Silent))
+        self.is_silent(now).then(|| self.end(OutputNews::Silent))
     }
 
     /// Ends the answers: whoever goes on asks again.

@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn what_is_not_the_text_of_bytes_is_refused() {
-        for text in ["Z", "Zg", "Zg=", "====", "Z===", "Zg==Zg==", "Zm9v\n", "Zm-_", "Zm 9", "Zm9vÄ", "=m9v"] {
+        for text in ["Z", "Zg", "Zg=", "====", "Z===", "Zg==Zg==", "Zm9v\n", "Zm-_", "Zm 9", "Zm9vÄ", "=m9v"]
+        {
             assert_eq!(decode(text), None, "{text:?}");
         }
     }

@@ -175,12 +175,7 @@ impl RemoteLog {
     }
 
     /// Returns the output of a run that has ended; `None` if nothing was run.
-    fn of_ended(
-        operator: &Operator,
-        run: RunId,
-        entry: &HistoryEntry,
-        screen: &Screen<'_>,
-    ) -> Option<Self> {
+    fn of_ended(operator: &Operator, run: RunId, entry: &HistoryEntry, screen: &Screen<'_>) -> Option<Self> {
         let node = entry.node.clone().filter(|_| entry.started.is_some())?;
         let (name, text) = (node.to_string(), text_of(operator, run, node, screen));
         Some(Self { node: name, text: Some(text), has_printed: false, has_failed: false })

@@ -39,9 +39,7 @@ pub(super) async fn show_elsewhere(
 ) -> Result<Exit, Failure> {
     let job = &newer.job;
     if let Some(RunEntry { tick, .. }) = here {
-        screen.say(&format!(
-            "note: `solocron logs {job} --local` shows the last run here, of tick {tick}\n"
-        ));
+        screen.say(&format!("note: `solocron logs {job} --local` shows the last run here, of tick {tick}\n"));
     }
     screen.print(&head(newer, None))?;
     let (Some(node), Some(run)) = (newer.node.clone(), newer.run) else {
@@ -123,12 +121,7 @@ async fn entry_of(store: &dyn Store, job: &JobName, run: RunId, tries: u32) -> O
 }
 
 /// Prints the end of the output that the store keeps, and why no more is printed.
-fn show_kept(
-    why: &str,
-    tick: &TickView,
-    args: &LogsArgs,
-    screen: &mut Screen<'_>,
-) -> Result<Exit, Failure> {
+fn show_kept(why: &str, tick: &TickView, args: &LogsArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     screen.say(&format!("warning: {why}\n"));
     if tick.outcome == Outcome::Running {
         screen.say("note: it is still running; its last 4 KiB are shown here once it has ended\n");
