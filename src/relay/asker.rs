@@ -16,7 +16,7 @@ use super::news::{OutputNews, OutputPiece};
 use super::question::OutputQuestion;
 
 /// A replica that has not answered the first question by then does not answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// The same for one that answered before: it tells every second that it is there.
 pub(super) const SILENT_AFTER: Duration = Duration::from_secs(4);

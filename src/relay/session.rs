@@ -25,8 +25,8 @@ const ALIVE_EVERY: Duration = Duration::from_secs(1);
 /// A run that is just being started has neither log nor sign for a moment.
 const ABSENT_AFTER: Duration = Duration::from_secs(1);
 
-/// The log of a run is read within this time, or not at all.
-const DISK_PATIENCE: Duration = Duration::from_secs(5);
+/// The log of a run is read within this time, or not at all: an asker that waits is told why.
+const DISK_PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// A part of the answer that does not fit into the slip is left again after this pause, for at most this long: the asker
 /// collects slowly, or has gone.
@@ -175,7 +175,7 @@ fn step(look: &LogLook, (began, told): (Instant, Option<Instant>), now: Instant)
 
 #[cfg(test)]
 mod tests {
-    use crate::relay::asker::SILENT_AFTER;
+    use crate::relay::asker::{ANSWER_WITHIN, SILENT_AFTER};
 
     use super::*;
 
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_an_asker_may_wait_for_is_told_in_time() {
-        assert!(ALIVE_EVERY * 4 <= SILENT_AFTER);
+        assert!(DISK_PATIENCE < ANSWER_WITHIN && ALIVE_EVERY * 4 <= SILENT_AFTER);
         assert!(LASTS + TTL < Duration::from_secs(20), "nothing is left in the store 20 s after the asker");
     }
 }
