@@ -16,7 +16,6 @@ use solocron::run::{
 };
 use solocron::time::{BootInstant, Clock, SystemClock};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 /// Enough for a median that hardly moves.
 const RUNS: usize = 400;
@@ -63,7 +62,7 @@ struct Bench {
 impl Bench {
     fn reins(&self) -> RunControl {
         let (stops, deadlines) = (self.stops.subscribe(), self.deadlines.subscribe());
-        RunControl { stops, deadlines, born: CancellationToken::new() }
+        RunControl { stops, deadlines }
     }
 
     async fn guarded(&self) -> Duration {

@@ -136,6 +136,7 @@ fn replica_beside(folder: &Path, of_store: &SteppedClock, clock: &SteppedClock, 
         retention: LogRetention { keep: DEADLINE, keep_runs: 10, max_bytes: 1 << 20 },
         output: JobOutput::File,
         events: events.clone(),
+        facts: tokio::sync::watch::Sender::default(),
         alive: None,
         reloads: None,
     }

@@ -250,6 +250,7 @@ fn replica(folder: &Path, store: &Arc<SleptThrough>, events: &Events) -> Replica
         retention: RETENTION,
         output: JobOutput::File,
         events: events.clone(),
+        facts: tokio::sync::watch::Sender::default(),
         alive: None,
         reloads: None,
     }

@@ -192,10 +192,10 @@ impl ExecSession {
         }
         let store_watch = Arc::clone(&self.store_watch);
         self.tasks.spawn(async move { store_watch.announce().await });
-        Ok(Box::new(self.grant(lease, deadline, (sent, era))))
+        Ok(Box::new(self.grant(lease, deadline, sent, era)))
     }
 
-    fn grant(&self, lease: Lease, deadline: Deadline, (sent, era): (BootInstant, Era)) -> Grant {
+    fn grant(&self, lease: Lease, deadline: Deadline, sent: BootInstant, era: Era) -> Grant {
         let (job, tick) = (self.job.as_ref(), lease.tick);
         let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
         let identity = Identity::of(&self.lock, &lease, local);
@@ -224,7 +224,7 @@ impl ExecSession {
     pub(super) async fn run(mut self, grant: Grant, stop: &Stop) -> Ended {
         self.store_watch.hold(grant.lease.run);
         let holding = keep(Arc::clone(&self.context), grant, self.handle.clone());
-        let steering = steer(&self.handle, stop, (self.kill_grace, self.lease));
+        let steering = steer(&self.handle, stop, self.kill_grace, self.lease);
         let released = tokio::select! {
             released = holding => released,
             () = steering => unreachable!("it ends only with the run"),

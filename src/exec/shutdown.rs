@@ -8,7 +8,7 @@ use crate::run::{StopOrder, StopReason};
 
 /// Passes stop orders on to the run while it is going. Once it is over, recording its end is tried for one lease, or
 /// once if the lock was lost: after that the lock has freed itself.
-pub(super) async fn steer(handle: &LockHandle, stop: &Stop, (kill_grace, lease): (Duration, Duration)) {
+pub(super) async fn steer(handle: &LockHandle, stop: &Stop, kill_grace: Duration, lease: Duration) {
     let order = |grace| StopOrder { reason: StopReason::Shutdown, grace };
     let stopping = async {
         stop.drain.cancelled().await;

@@ -138,16 +138,15 @@ impl HeldLock {
         async move {
             let noted = async {
                 start_gate.clone().wait().await;
-                context.traffic.start_priority.wait_for_starts().await;
                 context.lease_file.write(&identity.job).await;
             };
             // Beginning the log takes as long as the disk needs; the lock is renewed meanwhile. After a crash right
             // after the start of the command, the next process finds the sign of the log, and the note if it was
             // written by then.
             let running = async {
-                let begun = start_gate.clone().begin(&context, (run, &handle), sent, waited);
-                let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));
-                let (attempt, ended) = attempts.make(&log, &born).await;
+                let begun = start_gate.clone().begin(&context, run, &handle, sent, waited);
+                let (instant, log) = tokio::join!(begun, context.logs.begin(&identity));
+                let (attempt, ended) = attempts.make(&log).await;
                 RunEnd { instant, log, attempt, ended }
             };
             let mut running = std::pin::pin!(running);
@@ -193,7 +192,7 @@ impl HeldLock {
                 () = clock.wait_until_boot(wake_at) => {}
                 (sent, era, answer) = answer => {
                     renewing = None;
-                    self.renewal_answered((sent, era), answer);
+                    self.renewal_answered( sent, era, answer);
                 }
                 () = nudge.notified() => self.hold.hurry(clock.boot()),
                 ended = &mut running => return ended,
@@ -211,7 +210,7 @@ impl HeldLock {
         Box::pin(async move { (now, era, context.store.submit(&job, &request).await) })
     }
 
-    fn renewal_answered(&mut self, (sent, era): (BootInstant, Era), answer: Result<Reply, StoreError>) {
+    fn renewal_answered(&mut self, sent: BootInstant, era: Era, answer: Result<Reply, StoreError>) {
         let now = self.context.clock.boot();
         match answer.map(|reply| reply.answer) {
             Ok(Answer::Renewed { stop }) => {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
-use tokio_util::sync::CancellationToken;
 
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
@@ -42,15 +41,15 @@ impl StartGate {
 
     /// Waits for the instant, and logs that the run begins; `sent` is when its claim was sent, `waited` whether its tick
     /// waited for another run. If the run must not begin, gives it a stop order instead, and the tick is given back.
-    /// Returns the tick's instant by the boot clock, and a token that the caller cancels once the command has begun or
-    /// will not begin.
+    /// Returns the tick's instant by the boot clock.
     pub(crate) async fn begin(
         self,
         context: &Context,
-        (run, handle): (Run, &LockHandle),
+        run: Run,
+        handle: &LockHandle,
         sent: BootInstant,
         waited: bool,
-    ) -> (BootInstant, CancellationToken) {
+    ) -> BootInstant {
         let not_to_begin = match self.0 {
             Some(awaited) => awaited.reason_not_to_begin(context, handle).await,
             None => None,
@@ -61,7 +60,7 @@ impl StartGate {
             Some(reason) => StopOrder { reason, grace: Duration::ZERO }.give(&handle.stops),
             None => context.events.tell(Event::RunStarted { run, late, waited, sent }),
         }
-        (instant, context.traffic.start_priority.begin())
+        instant
     }
 }
 

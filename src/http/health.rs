@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_stands_still_for_ten_seconds_is_not_healthy_and_is_again_once_it_moves() {
+    fn a_loop_that_stands_still_for_ten_seconds_is_unhealthy_until_it_moves() {
         let progress = Progress::from(at(100));
         assert!(progress.is_recent(at(109)));
         assert!(!progress.is_recent(at(110)));

@@ -14,7 +14,7 @@ use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::access::throttle::WrongTokens;
 use super::access::token::TokenBook;
-use super::board::standings::{FileJobs, SweepCounts, SweepFindings};
+use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
 use super::health::Progress;
 use super::route::table::routes;
 
@@ -28,7 +28,7 @@ pub struct HttpOptions {
     /// Who may read, and who may act.
     pub tokens: TokenBook,
     /// Every job of the file, enabled or not.
-    pub jobs: Arc<FileJobs>,
+    pub jobs: Arc<JobsByName>,
 }
 
 /// What the HTTP server needs of its replica.
@@ -73,7 +73,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 struct KnownJobs {
     /// The jobs that `series` is of.
-    file: Arc<FileJobs>,
+    file: Arc<JobsByName>,
     series: JobSeries,
     counts: SweepCounts,
     scraped: Option<BootInstant>,
@@ -123,7 +123,7 @@ impl Shared {
     }
 
     /// Takes in what a sweep found of these jobs.
-    pub(super) fn take_in(&self, file: &Arc<FileJobs>, findings: SweepFindings) {
+    pub(super) fn take_in(&self, file: &Arc<JobsByName>, findings: SweepFindings) {
         let mut jobs = self.jobs();
         // Findings about a file that was replaced meanwhile say nothing about this one.
         if !Arc::ptr_eq(&jobs.file, file) {

@@ -71,7 +71,7 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
         // not count.
         let heard =
             if open.is_known_job { open.caller.latest_store_time } else { open.latest_of_earlier_eras };
-        transition.create(&open.caller, heard, (wait, open.is_known_job));
+        transition.create(&open.caller, heard, wait, open.is_known_job);
     }
     let ahead = open.ahead.filter(|ahead| !transition.was_returned_after(open, *ahead));
     if let Some(ahead) = ahead {

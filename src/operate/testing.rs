@@ -10,7 +10,10 @@ use tokio::sync::mpsc;
 
 use crate::job::{JobName, Overlap, RunId, Tick};
 use crate::lease::{Answer, HistoryEntry, Manual, Record, Reply, Request};
-use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store, StoreError};
+use crate::store::{
+    Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, Pulse, Replied, Slip, Store,
+    StoreError, Wake,
+};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
 use crate::view::job::{Definition, KnownJob};
 use crate::view::testing::{Bench, run_id};
@@ -172,6 +175,26 @@ impl Store for BenchStore {
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
         self.while_up(self.bench.store.history(jobs, newest))
+    }
+
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()> {
+        self.while_up(self.bench.store.append(feed, text))
+    }
+
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>> {
+        self.while_up(self.bench.store.newest(feed, after, count))
+    }
+
+    fn leave<'a>(&'a self, _: &'a Slip, _: &'a str, _: Duration) -> Answered<'a, ()> {
+        unreachable!("operators leave no slips")
+    }
+
+    fn collect<'a>(&'a self, _: &'a Slip) -> Answered<'a, Vec<String>> {
+        unreachable!("operators collect no slips")
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        unreachable!("operators wait for no wakes")
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

@@ -102,8 +102,10 @@ impl Driver {
         let mut health = StoreHealth::new(
             replica.events.clone(),
             replica.store.label(),
-            (replica.node.clone(), life),
-            (replica.expected_replicas, file),
+            replica.node.clone(),
+            life,
+            replica.expected_replicas,
+            file,
         );
         health.roster.carry(replica.labels);
         let context = Context {

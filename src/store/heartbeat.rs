@@ -101,11 +101,17 @@ pub struct Told {
 }
 
 impl Told {
-    /// Whether the store went back to an older state: its era and marker (`by`) are the same, but it knows only an older
+    /// Whether the store went back to an older state: its era and marker are the same, but it knows only an older
     /// heartbeat of this replica, with the number `own`. If it knows none, another program may have removed it; then
     /// `newest`, the largest number that the store knows, is compared instead.
-    pub(crate) fn is_forgotten(&self, by: (&Era, Option<&Marker>), own: Option<u64>, newest: u64) -> bool {
-        by == (&self.era, Some(&self.marker)) && own.unwrap_or(newest) < self.count
+    pub(crate) fn is_forgotten(
+        &self,
+        era: &Era,
+        marker: Option<&Marker>,
+        own: Option<u64>,
+        newest: u64,
+    ) -> bool {
+        *era == self.era && marker == Some(&self.marker) && own.unwrap_or(newest) < self.count
     }
 }
 

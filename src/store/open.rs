@@ -14,7 +14,8 @@ pub(crate) type StartLocal = fn(&Path, ClusterName, Box<dyn Clock>) -> Result<Lo
 
 /// Starts to connect to a cluster's store; a local one is started by `start`. Needs a running runtime.
 pub(crate) fn open(
-    (url, cluster): (&StoreUrl, &ClusterName),
+    url: &StoreUrl,
+    cluster: &ClusterName,
     state_dir: &Path,
     start: StartLocal,
 ) -> Result<Arc<dyn Store>, StoreError> {

@@ -142,6 +142,27 @@ fn every_source_file_that_the_docs_name_exists() {
 }
 
 #[test]
+fn no_parameter_is_a_tuple_whose_parts_have_names() {
+    // A closure gets what its caller has.
+    let is_one = |line: &str| {
+        let (line, has) = (line.trim(), line.contains("): (") || line.contains("): &("));
+        has && (line.starts_with('(') || line.contains("fn ")) && !line.contains("|(")
+    };
+    assert!(
+        is_one("fn f((a, b): (u8, u8)) {")
+            && is_one("    (a, b): &(u8, u8),")
+            && !is_one("let (a, b): (u8, u8)")
+    );
+    let found: Vec<String> = rust_sources()
+        .flat_map(|(path, text)| {
+            let lines: Vec<String> = text.lines().filter(|line| is_one(line)).map(str::to_owned).collect();
+            lines.into_iter().map(move |line| format!("src/{}: {}", path.display(), line.trim()))
+        })
+        .collect();
+    assert!(found.is_empty(), "give each part a parameter, or name the struct:\n{}", found.join("\n"));
+}
+
+#[test]
 fn the_scheduler_is_named_in_one_file() {
     assert_eq!(naming("tokio_cron_scheduler"), [PathBuf::from("replica/tick/ticker/mod.rs")]);
 }

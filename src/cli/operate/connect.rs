@@ -15,20 +15,22 @@ use crate::operate::operator::Operator;
 /// Connects to the store, and finds the job in the file or in the store.
 pub(super) async fn connect(
     job: &JobName,
-    at: (&ClusterTarget, &GlobalArgs),
+    place: &ClusterTarget,
+    global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Operator, Failure> {
-    let of_one = connect_all(std::slice::from_ref(job), at, screen).await?;
+    let of_one = connect_all(std::slice::from_ref(job), place, global, screen).await?;
     Ok(of_one.into_iter().next().expect("one was asked for"))
 }
 
 /// The same for several jobs; without a name, for all jobs of the file and of the store.
 pub(super) async fn connect_all(
     jobs: &[JobName],
-    at: (&ClusterTarget, &GlobalArgs),
+    place: &ClusterTarget,
+    global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Vec<Operator>, Failure> {
-    let (store, jobs) = reach_jobs_or_all(jobs, at, screen).await?;
+    let (store, jobs) = reach_jobs_or_all(jobs, place, global, screen).await?;
     let by = name();
     Ok(jobs.into_iter().map(|job| Operator { store: Arc::clone(&store), job, by: by.clone() }).collect())
 }

@@ -18,7 +18,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let operator = connect(&args.job, (&place, global), screen).await?;
+    let operator = connect(&args.job, &place, global, screen).await?;
     let mut order = screen.during(FOR_STORE, KillOrder::give(operator, None)).await?;
     screen.say(&format!("{order}\n"));
     let stays = format!("the request to stop run {} stays in the store", order.holder.run);

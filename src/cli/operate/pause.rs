@@ -19,7 +19,7 @@ pub(crate) async fn pause(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let operators = connect_all(&args.jobs, (&place, global), screen).await?;
+    let operators = connect_all(&args.jobs, &place, global, screen).await?;
     let mut failed = Vec::new();
     let are_absent_unknown = args.all && absent_are_unknown(&operators, &place).await?;
     for operator in &operators {
@@ -48,7 +48,7 @@ pub(crate) async fn resume(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let operators = connect_all(&args.jobs, (&place, global), screen).await?;
+    let operators = connect_all(&args.jobs, &place, global, screen).await?;
     let (mut failed, mut is_resumed) = (Vec::new(), false);
     for operator in &operators {
         if args.all && operator.known_record().await?.is_none() {

@@ -28,7 +28,7 @@ pub(crate) async fn run(
     let known = place.job(job);
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
     let tick = args.tick.map(|tick| tick.in_zone("--tick ", job, schedule)).transpose()?.map(Tick);
-    let operator = connect(job, (&place, global), screen).await?;
+    let operator = connect(job, &place, global, screen).await?;
     let file = place.expected().valid_file();
     screen.during(FOR_STORE, operator.expect_known_to_replicas(file)).await?;
     let planned = ManualOrder::plan(operator, RunId::new(), tick);

@@ -25,7 +25,7 @@ pub(crate) async fn run(
         return unlock_mark::set_back(args, global, screen).await;
     }
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    for operator in connect_all(&args.jobs, (&place, global), screen).await? {
+    for operator in connect_all(&args.jobs, &place, global, screen).await? {
         remove(operator, args.force, screen).await?;
     }
     Ok(Exit::Done)

@@ -21,13 +21,13 @@ pub(super) async fn set_back(
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    for operator in connect_all(&args.jobs, (&place, global), screen).await? {
+    for operator in connect_all(&args.jobs, &place, global, screen).await? {
         let job = operator.job.name.clone();
         match MarkLook::of(operator, &SystemClock).await? {
             MarkLook::Ahead(mark) => ahead.push(mark),
             MarkLook::StoreBehind { mark, now, wall } => {
                 is_refused = true;
-                screen.say(&store_is_behind(&job, mark, (now, wall)));
+                screen.say(&store_is_behind(&job, mark, now, wall));
             }
             MarkLook::NotAhead if args.all => {}
             MarkLook::NotAhead => screen.say(&format!("`{job}`: its mark does not lie in the future\n")),
@@ -51,7 +51,7 @@ pub(super) async fn set_back(
 }
 
 /// Returns the message for a mark that lies in the future only by the store's clock.
-fn store_is_behind(job: &JobName, mark: UtcMillis, (now, wall): (UtcMillis, UtcMillis)) -> String {
+fn store_is_behind(job: &JobName, mark: UtcMillis, now: UtcMillis, wall: UtcMillis) -> String {
     format!(
         "`{job}`: its mark of {} UTC is not set back: it is in the future only by the store's clock, which is {} behind this machine's, \
          so ticks would run twice\n  help: set the clocks right (NTP), then try again\n",

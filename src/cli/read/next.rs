@@ -121,7 +121,7 @@ fn of_expression(expression: &str, zone: &str, screen: &mut Screen<'_>) -> Resul
     let parse = |job| Schedule::parse(job, &[expression], zone);
     let schedule = parse("").map_err(|errors| Failure {
         exit: Exit::Usage,
-        message: errors.iter().map(|error| drawn(error, (expression, zone), screen.err_colour)).collect(),
+        message: errors.iter().map(|error| drawn(error, expression, zone, screen.err_colour)).collect(),
         drawn: true,
     })?;
     // Only a schedule with `H` depends on the job's name.
@@ -132,7 +132,7 @@ fn of_expression(expression: &str, zone: &str, screen: &mut Screen<'_>) -> Resul
 }
 
 /// Draws a problem of the expression or the zone like one of jobs.toml.
-fn drawn(error: &ScheduleError, (expression, zone): (&str, &str), colour: bool) -> String {
+fn drawn(error: &ScheduleError, expression: &str, zone: &str, colour: bool) -> String {
     let (flag, text) = match error.expression {
         Some(_) => ("--expr", expression),
         None => ("--timezone", zone),

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             }
             Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
-        let replica = build(args, &session, guards, (node, jobs), &metrics)?;
+        let replica = build(args, &session, guards, node, jobs, &metrics)?;
         let replica = Replica { facts, alive: Some(alive(progress)), ..replica };
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
@@ -153,7 +153,8 @@ fn build(
     args: &RunArgs,
     session: &Session,
     guards: Guards,
-    (node, jobs): (NodeName, BTreeMap<JobName, Job>),
+    node: NodeName,
+    jobs: BTreeMap<JobName, Job>,
     metrics: &Metrics,
 ) -> Result<Replica, Failure> {
     let config = &session.config;

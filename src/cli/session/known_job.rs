@@ -24,7 +24,8 @@ pub(crate) fn note_absence(job: &KnownJob, screen: &mut Screen<'_>) {
 /// Connects to the store, and finds these jobs in the file or in the store. Notes on stderr which of them the file lacks.
 pub(crate) async fn reach_jobs(
     names: &[JobName],
-    (place, global): (&ClusterTarget, &GlobalArgs),
+    place: &ClusterTarget,
+    global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<(Arc<dyn Store>, Vec<KnownJob>), Failure> {
     let jobs: Vec<KnownJob> = names.iter().map(|name| place.job(name)).collect();
@@ -50,11 +51,12 @@ pub(crate) async fn reach_jobs(
 /// The same; without a name, for all jobs of the file and of the store.
 pub(crate) async fn reach_jobs_or_all(
     names: &[JobName],
-    (place, global): (&ClusterTarget, &GlobalArgs),
+    place: &ClusterTarget,
+    global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<(Arc<dyn Store>, Vec<KnownJob>), Failure> {
     if !names.is_empty() {
-        return reach_jobs(names, (place, global), screen).await;
+        return reach_jobs(names, place, global, screen).await;
     }
     let store = screen.during(FOR_STORE, place.reach(global)).await?;
     let jobs = all_jobs(place, &*store, screen).await?;

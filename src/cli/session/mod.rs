@@ -81,7 +81,7 @@ impl Session {
     pub(crate) fn store_opener(&self) -> impl FnOnce() -> Result<Arc<dyn Store>, StoreError> + Send + use<> {
         let (url, cluster) = (self.config.store.clone(), self.config.cluster.clone());
         let state_dir = self.state_dir.clone();
-        move || store::open((&url, &cluster), &state_dir, LocalStore::start)
+        move || store::open(&url, &cluster, &state_dir, LocalStore::start)
     }
 
     /// Fails if the store is a file that stays unusable until an operator acts. A file that is locked, or on a busy disk, may
@@ -184,7 +184,7 @@ pub(crate) fn open_store(
     state_dir: &Path,
     start: StartLocal,
 ) -> Result<Arc<dyn Store>, Failure> {
-    store::open((url, cluster), state_dir, start).map_err(|error| match url {
+    store::open(url, cluster, state_dir, start).map_err(|error| match url {
         StoreUrl::Redis(url) => Failure::store(&url.to_string(), &error),
         StoreUrl::Local | StoreUrl::LocalPath(_) => Failure::new(Exit::StoreUnreachable, error.to_string()),
     })

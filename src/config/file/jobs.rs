@@ -40,10 +40,10 @@ pub(crate) fn read(
     }
     let mut jobs =
         FileJobs { is_partial: findings.has_unread() || section.may_be_misspelt(), ..FileJobs::default() };
-    for entry in section.entries() {
-        let (key, before) = (entry.0, findings.errors());
-        let is_touched = findings.touch(text, key, &entry.1);
-        let read = job::read(entry, &defaults, overrides, findings);
+    for (key, span, raw) in section.entries() {
+        let before = findings.errors();
+        let is_touched = findings.touch(text, key, &span);
+        let read = job::read(key, span, raw, &defaults, overrides, findings);
         match read.filter(|_| has_good_defaults && !is_touched && findings.errors() == before) {
             Some((name, spec)) => drop(jobs.right.insert(name, spec)),
             None => jobs.invalid.extend(JobName::parse(key).ok()),

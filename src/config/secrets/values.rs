@@ -92,7 +92,7 @@ impl<'t> Scanner<'t> {
                     // In a list it is a value.
                     match self.open.last().copied() {
                         Some(('[', secrecy)) => self.note(secrecy, content),
-                        _ => self.key(&[&text[content]], (false, false)),
+                        _ => self.key(&[&text[content]], false, false),
                     }
                 }
                 _ => {
@@ -100,7 +100,7 @@ impl<'t> Scanner<'t> {
                     let is_key = word.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
                     let parts: Vec<&str> =
                         word.split('.').filter(|part| is_key && !part.is_empty()).collect();
-                    self.key(&parts, (word.starts_with('.'), word.ends_with('.')));
+                    self.key(&parts, word.starts_with('.'), word.ends_with('.'));
                 }
             }
             is_line_start = false;
@@ -110,7 +110,7 @@ impl<'t> Scanner<'t> {
 
     /// Adds parts to the key, with a dot before or after them. Without a dot between them and the key that was read
     /// before, they begin another key.
-    fn key(&mut self, parts: &[&'t str], (dot_before, dot_after): (bool, bool)) {
+    fn key(&mut self, parts: &[&'t str], dot_before: bool, dot_after: bool) {
         if !dot_before && !std::mem::replace(&mut self.has_dot, false) {
             self.keys.clear();
         }

@@ -35,7 +35,9 @@ pub(crate) fn defaults(section: &Section<'_>, overrides: &Overrides<'_>, finding
 
 /// Reads one job from its key and its table, with the defaults. `None` after a problem has been reported.
 pub(crate) fn read(
-    (key, span, raw): (&str, std::ops::Range<usize>, &Raw<'_>),
+    key: &str,
+    span: std::ops::Range<usize>,
+    raw: &Raw<'_>,
     defaults: &Shared,
     overrides: &Overrides<'_>,
     findings: &mut Findings,
@@ -54,7 +56,7 @@ pub(crate) fn read(
     let section = Section::new(title, raw.span(), table);
     let own = Shared::read(&section, findings);
     machine::warn(&section, &own, overrides.machine, findings);
-    let spec = spec(&section, (key, name.ok()), (&own, defaults), findings)?;
+    let spec = spec(&section, key, name.ok(), &own, defaults, findings)?;
     if let Some(escapes) = overrides.escapes {
         warnings::of_privileges(&section, &spec, escapes, findings);
     }
@@ -63,8 +65,10 @@ pub(crate) fn read(
 
 fn spec(
     section: &Section<'_>,
-    (key, name): (&str, Option<JobName>),
-    (own, defaults): (&Shared, &Shared),
+    key: &str,
+    name: Option<JobName>,
+    own: &Shared,
+    defaults: &Shared,
     findings: &mut Findings,
 ) -> Option<JobSpec> {
     section.refuse_unknown(&keys::of_job(), findings);

@@ -25,19 +25,19 @@ pub(super) fn of_program(section: &Section<'_>, program: &Program, findings: &mu
     let title = &section.title;
     match program {
         Program::Argv(argv) => {
-            argv.iter().for_each(|word| of_secret(title, ("command", &word.value), word, findings));
+            argv.iter().for_each(|word| of_secret(title, "command", &word.value, word, findings));
             of_argv(title, argv, findings);
         }
         Program::Shell(line) => {
             let words = line.value.split_whitespace();
-            words.for_each(|word| of_secret(title, ("shell", word), line, findings));
+            words.for_each(|word| of_secret(title, "shell", word, line, findings));
             of_shell(title, line, findings);
         }
     }
 }
 
 /// Warns about a secret among the words of a command.
-fn of_secret(title: &str, (key, word): (&str, &str), place: &Placed<String>, findings: &mut Findings) {
+fn of_secret(title: &str, key: &str, word: &str, place: &Placed<String>, findings: &mut Findings) {
     let Some(shown) = options::name_of(word).map(str::to_owned).or_else(|| mask::mask_url(word)) else {
         return;
     };

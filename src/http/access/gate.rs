@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 
 use crate::config::TokenRight;
 use crate::http::route::problem::ProblemDetails;
-use crate::http::route::table::{Access, Route};
+use crate::http::route::table::{Route, RouteAccess};
 use crate::http::state::HttpOptions;
 
 use super::host::{BadHost, HostRule};
@@ -48,11 +48,11 @@ pub(crate) fn admit(
         Presented::Nothing => (options.tokens.is_empty() && is_local).then_some(TokenRight::Read),
     };
     let needed = match route.access {
-        Access::Open => return Ok(()),
+        RouteAccess::Open => return Ok(()),
         // Metrics contain nothing that jobs print: without tokens everybody may scrape them.
-        Access::Metrics if options.tokens.is_empty() => return Ok(()),
-        Access::Metrics | Access::Read => TokenRight::Read,
-        Access::Act => TokenRight::Act,
+        RouteAccess::Metrics if options.tokens.is_empty() => return Ok(()),
+        RouteAccess::Metrics | RouteAccess::Read => TokenRight::Read,
+        RouteAccess::Act => TokenRight::Act,
     };
     match may {
         Some(may) if may >= needed => Ok(()),

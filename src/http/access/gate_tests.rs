@@ -23,7 +23,7 @@ fn options(with_tokens: bool) -> HttpOptions {
 }
 
 /// Returns the status that a request gets; 200 if it reaches its handler.
-fn status(access: Access, token: Option<&str>, with_tokens: bool, own: &str) -> u16 {
+fn status(access: RouteAccess, token: Option<&str>, with_tokens: bool, own: &str) -> u16 {
     let route = Route { access, takes_any_host: false, ..Route::of_test(Method::GET, "/") };
     let mut request = Request::get("/").header("host", "localhost");
     if let Some(token) = token {
@@ -54,7 +54,7 @@ fn each_visitor_reaches_the_routes_that_the_token_and_the_address_allow() {
         (Some("wrong"), true, LOCAL, [401, 401, 401, 401]),
         (Some("wrong"), false, LOCAL, [401, 401, 401, 401]),
     ] {
-        let found = [Access::Open, Access::Metrics, Access::Read, Access::Act]
+        let found = [RouteAccess::Open, RouteAccess::Metrics, RouteAccess::Read, RouteAccess::Act]
             .map(|access| status(access, token, with_tokens, own));
         assert_eq!(found, expected, "{token:?} with tokens: {with_tokens} at {own}");
     }
@@ -73,7 +73,7 @@ fn a_foreign_host_is_refused_except_where_any_host_is_taken() {
 
 #[test]
 fn two_tokens_or_another_scheme_are_a_wrong_token() {
-    let route = Route { access: Access::Read, ..Route::of_test(Method::GET, "/") };
+    let route = Route { access: RouteAccess::Read, ..Route::of_test(Method::GET, "/") };
     for values in [
         vec![format!("Bearer {READ}"), format!("Bearer {READ}")],
         vec![format!("Basic {READ}")],

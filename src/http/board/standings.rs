@@ -15,7 +15,7 @@ use crate::view::problems::{Kind, problems};
 use crate::view::snapshot::Snapshot;
 
 /// The jobs of a file by name.
-pub(crate) type FileJobs = BTreeMap<JobName, Arc<JobSpec>>;
+pub(crate) type JobsByName = BTreeMap<JobName, Arc<JobSpec>>;
 
 /// The counts of one sweep.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,7 +34,7 @@ pub(crate) struct SweepFindings {
 
 /// Returns the findings of a sweep at `now`, by the store's clock. `standings` are those of the jobs, in their order.
 pub(crate) fn findings_of(
-    jobs: &FileJobs,
+    jobs: &JobsByName,
     standings: &[Option<JobStanding>],
     peers: &[Peer],
     now: UtcMillis,

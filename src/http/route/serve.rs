@@ -19,7 +19,7 @@ use crate::http::access::throttle::WRONG_TAKES;
 use crate::http::state::Shared;
 
 use super::problem::ProblemDetails;
-use super::table::{Call, Route, routes};
+use super::table::{AdmittedRequest, Route, routes};
 
 /// The longest address in a request line, in bytes; the whole head is bounded by the connection.
 const LONGEST_URI: usize = 4 << 10;
@@ -109,7 +109,7 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
             return wait.map_or(problem, too_many).into_response();
         }
     }
-    match timeout(HANDLED_WITHIN, (route.handler)(shared, Call { parts })).await {
+    match timeout(HANDLED_WITHIN, (route.handler)(shared, AdmittedRequest { parts })).await {
         Ok(response) => response,
         Err(_) => ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time")
             .retry_after(1)

@@ -13,7 +13,7 @@ use crate::http::{health, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum RouteAccess {
     /// Nothing: everybody may send it.
     Open,
     /// The right to read, once there are tokens.
@@ -30,22 +30,22 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     /// The path, with `{name}` for its variable parts.
     pub(crate) path: &'static str,
-    pub(crate) access: Access,
+    pub(crate) access: RouteAccess,
     /// Whether it may name any host: probes and scrapers reach a replica by whatever name they have for it.
     pub(crate) takes_any_host: bool,
     pub(crate) handler: Handler,
 }
 
 /// Answers a request that was admitted.
-pub(crate) type Handler = fn(Arc<Shared>, Call) -> BoxFuture<'static, Response<Body>>;
+pub(crate) type Handler = fn(Arc<Shared>, AdmittedRequest) -> BoxFuture<'static, Response<Body>>;
 
 /// A request that was admitted.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct AdmittedRequest {
     pub(crate) parts: Parts,
 }
 
-impl Call {
+impl AdmittedRequest {
     /// Returns the value of a parameter of the address; `None` if it is absent.
     pub(crate) fn query(&self, name: &str) -> Option<String> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&self.parts.uri).ok()?;
@@ -63,7 +63,7 @@ pub(crate) fn routes() -> Vec<Route> {
     let open = |path, handler| Route {
         method: Method::GET,
         path,
-        access: Access::Open,
+        access: RouteAccess::Open,
         takes_any_host: true,
         handler,
     };
@@ -71,7 +71,7 @@ pub(crate) fn routes() -> Vec<Route> {
         open("/healthz", |shared, _| Box::pin(async move { healthz(&shared) })),
         open("/readyz", |shared, _| Box::pin(async move { readyz(&shared) })),
         Route {
-            access: Access::Metrics,
+            access: RouteAccess::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
     ]
@@ -105,6 +105,6 @@ impl Route {
     /// Returns an open route of a test, whose handler answers with nothing.
     pub(crate) fn of_test(method: Method, path: &'static str) -> Self {
         let handler: Handler = |_, _| Box::pin(async { Response::new(Body::empty()) });
-        Self { method, path, access: Access::Open, takes_any_host: false, handler }
+        Self { method, path, access: RouteAccess::Open, takes_any_host: false, handler }
     }
 }

@@ -11,10 +11,10 @@ const MOST: usize = 64;
 
 /// The slots for connections.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ConnectionSlots(Arc<Mutex<Taken>>);
+pub(super) struct ConnectionSlots(Arc<Mutex<SlotTable>>);
 
 #[derive(Debug, Default)]
-struct Taken {
+struct SlotTable {
     next: u64,
     /// The connections, oldest first.
     connections: BTreeMap<u64, TakenSlot>,
@@ -62,7 +62,7 @@ impl ConnectionSlots {
         Some(ConnectionSlot { slots: self.clone(), number, close })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, SlotTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -108,7 +108,7 @@ fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<
     // Rule 3.
     if transition.record.is_none() {
         let wait = request.caller.longest_lease(request.lease, Duration::ZERO);
-        transition.create(request.caller, request.caller.latest_store_time, (wait, true));
+        transition.create(request.caller, request.caller.latest_store_time, wait, true);
         transition.raise_floor(request.caller);
         return Some(Answer::Held { by: None, frees_in: wait });
     }

@@ -104,7 +104,7 @@ pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leap
     let forgotten = Leap { after: lost, to: decided, passed: Passed::Lost };
     let unclaimed = Leap { after: decided, to: prev.instant(), passed: Passed::Open };
     let passed = folded(untold.chain([forgotten, unclaimed]));
-    transition.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, (since, now))));
+    transition.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, since, now)));
 }
 
 /// Merges leaps that lie right after each other, if the same is known of their ticks.
@@ -125,7 +125,8 @@ fn entry_of(
     leap: &Leap,
     claim: &Claim,
     prev: Tick,
-    (since, now): (UtcMillis, UtcMillis),
+    since: UtcMillis,
+    now: UtcMillis,
 ) -> Option<HistoryEntry> {
     let verdict = match leap.passed {
         Passed::Lost => Verdict::because(Outcome::Unknown, Reason::StoreReset),

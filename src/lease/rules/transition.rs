@@ -140,7 +140,7 @@ impl<'a> Transition<'a> {
 
     /// Creates a missing record. Ticks up to now, or up to `heard`, are not granted, and no tick before `wait` has passed.
     /// If the job is not `known`, none of its ticks was ever decided.
-    pub(crate) fn create(&mut self, caller: &Caller, heard: UtcMillis, (wait, known): (Duration, bool)) {
+    pub(crate) fn create(&mut self, caller: &Caller, heard: UtcMillis, wait: Duration, known: bool) {
         let mut record = Record::empty(self.server.era.clone());
         let (now, leapt) = (self.server.now, if known { caller.leapt_from } else { Some(UtcMillis(0)) });
         record.pass_unrecorded(maybe_decided(now.max(heard)), now, leapt);

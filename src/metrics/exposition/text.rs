@@ -67,7 +67,7 @@ impl Exposition {
         values: impl Iterator<Item = &'v str>,
         value: f64,
     ) {
-        self.line((family, ""), values, None, value);
+        self.line(family, "", values, None, value);
     }
 
     fn histogram<'v>(
@@ -78,16 +78,17 @@ impl Exposition {
     ) {
         let all = [(f64::INFINITY, histogram.count)];
         for (bound, count) in histogram.buckets.iter().copied().chain(all) {
-            self.line((family, "_bucket"), values.clone(), Some(bound), count as f64);
+            self.line(family, "_bucket", values.clone(), Some(bound), count as f64);
         }
-        self.line((family, "_sum"), values.clone(), None, histogram.sum);
-        self.line((family, "_count"), values, None, histogram.count as f64);
+        self.line(family, "_sum", values.clone(), None, histogram.sum);
+        self.line(family, "_count", values, None, histogram.count as f64);
     }
 
     /// Writes one line. `bound` is that of a bucket.
     fn line<'v>(
         &mut self,
-        (family, suffix): (&MetricFamily, &str),
+        family: &MetricFamily,
+        suffix: &str,
         values: impl Iterator<Item = &'v str>,
         bound: Option<f64>,
         value: f64,

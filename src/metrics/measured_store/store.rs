@@ -1,13 +1,17 @@
 //! The wrapper around a store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::job::JobName;
 use crate::lease::{Record, Reply, Request};
-use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Marked, Pulse, Replied, Store, StoreError};
+use crate::store::{
+    Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, JobGlance, JobStanding, Marked, Pulse,
+    Replied, Slip, Store, StoreError, Wake,
+};
 use crate::time::Clock;
 
 use super::store_tally::{RequestKind, StoreTally};
@@ -110,6 +114,34 @@ impl Store for MeasuredStore {
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
         self.measured(RequestKind::Read, self.store.history(jobs, newest))
+    }
+
+    fn standings<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<JobStanding>>> {
+        self.measured(RequestKind::Read, self.store.standings(jobs))
+    }
+
+    fn glance<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobGlance>> {
+        self.measured(RequestKind::Read, self.store.glance(jobs, newest))
+    }
+
+    fn append<'a>(&'a self, feed: Feed, text: &'a str) -> Answered<'a, ()> {
+        self.measured(RequestKind::Other, self.store.append(feed, text))
+    }
+
+    fn newest(&self, feed: Feed, after: Option<FeedId>, count: usize) -> Answered<'_, Vec<FeedLine>> {
+        self.measured(RequestKind::Read, self.store.newest(feed, after, count))
+    }
+
+    fn leave<'a>(&'a self, slip: &'a Slip, text: &'a str, ttl: Duration) -> Answered<'a, ()> {
+        self.measured(RequestKind::Other, self.store.leave(slip, text, ttl))
+    }
+
+    fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>> {
+        self.measured(RequestKind::Read, self.store.collect(slip))
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        self.store.wakes()
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

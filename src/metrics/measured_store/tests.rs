@@ -13,7 +13,10 @@ use crate::job::Outcome;
 use crate::job::{Fence, JobName, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, Verdict};
 use crate::lease::{Abandon, Answer, Caller, Claim, Era, Record, Renew, Reply, Request, ScheduleHash};
 use crate::metrics::samples::SampleValue;
-use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store, StoreError};
+use crate::store::{
+    Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, Pulse, Replied, Slip, Store,
+    StoreError, Wake,
+};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
 
 use super::{MeasuredStore, StoreTally};
@@ -94,6 +97,26 @@ impl Store for OneAnswer {
 
     fn history<'a>(&'a self, _: &'a [JobName], _: usize) -> Answered<'a, Vec<JobEntries>> {
         all_well(Vec::new())
+    }
+
+    fn append<'a>(&'a self, _: Feed, _: &'a str) -> Answered<'a, ()> {
+        all_well(())
+    }
+
+    fn newest(&self, _: Feed, _: Option<FeedId>, _: usize) -> Answered<'_, Vec<FeedLine>> {
+        all_well(Vec::new())
+    }
+
+    fn leave<'a>(&'a self, _: &'a Slip, _: &'a str, _: Duration) -> Answered<'a, ()> {
+        all_well(())
+    }
+
+    fn collect<'a>(&'a self, _: &'a Slip) -> Answered<'a, Vec<String>> {
+        all_well(Vec::new())
+    }
+
+    fn wakes(&self) -> mpsc::Receiver<Wake> {
+        mpsc::channel(1).1
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

@@ -28,7 +28,7 @@ pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) 
     let read = async {
         let record = last_record(&context, &spec.name).await?;
         let (_, entries) = context.store.history(job, NEWEST).await.ok()?.pop()?;
-        reason(&record, &entries, (&spec, tick), context.now())
+        reason(&record, &entries, &spec, tick, context.now())
     };
     let why = timeout(LIMIT, read).await.ok().flatten();
     context.events.tell(Event::TickNotRerun { job: spec.name.clone(), tick, why });
@@ -39,7 +39,8 @@ pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) 
 fn reason(
     record: &Record,
     entries: &[HistoryEntry],
-    (spec, tick): (&JobSpec, Tick),
+    spec: &JobSpec,
+    tick: Tick,
     now: UtcMillis,
 ) -> Option<&'static str> {
     let is_rerun = |entry: &HistoryEntry| entry.tick == tick && entry.cause == Cause::Rerun;
@@ -80,7 +81,7 @@ mod tests {
         record.schedule_hash = ScheduleHash::of(&spec.schedule);
         let told = |record: &Record, causes: &[Cause]| {
             let entries: Vec<HistoryEntry> = causes.iter().map(|cause| entry(*cause)).collect();
-            reason(record, &entries, (spec, tick), NOW)
+            reason(record, &entries, spec, tick, NOW)
         };
         let once = [Cause::Schedule];
         assert_eq!(told(&record, &once), None, "somebody stopped it, or a newer tick took its place");

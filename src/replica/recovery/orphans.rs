@@ -160,7 +160,7 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
         if is_seen {
             context
                 .lease_file
-                .keep(&job, LeaseNote::Ended(cut_short(lease, era, (attempt, verdict), ended)))
+                .keep(&job, LeaseNote::Ended(cut_short(lease, era, attempt, verdict, ended)))
                 .await;
         } else {
             // The store has its end from a process that knew it.
@@ -199,11 +199,11 @@ pub(crate) async fn last_record(context: &Context, job: &JobName) -> Option<Reco
 /// Returns a finish for a run that is still going. Only a test build without the protection sends it.
 pub(crate) fn finish_in_mid_run(lease: Lease, era: Era, now: UtcMillis) -> Finish {
     let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-    cut_short(lease, era, (1, verdict), now)
+    cut_short(lease, era, 1, verdict, now)
 }
 
 /// Returns the finish of a run of which nothing else is known.
-fn cut_short(lease: Lease, era: Era, (attempt, verdict): (u32, Verdict), ended: UtcMillis) -> Finish {
+fn cut_short(lease: Lease, era: Era, attempt: u32, verdict: Verdict, ended: UtcMillis) -> Finish {
     let (exit_code, signal, tail) = (None, None, String::new());
     Finish { lease, era, attempt, verdict, ended, exit_code, signal, tail, leapt: None }
 }

@@ -99,7 +99,7 @@ impl Store for OneRecord {
     }
 }
 
-fn record(lease: &Lease, (phase, last): (Phase, Option<Verdict>)) -> Record {
+fn record(lease: &Lease, phase: Phase, last: Option<Verdict>) -> Record {
     let (run, fence, ended) = (Some(lease.run), lease.fence, Some(lease.started));
     Record { run, fence, phase, verdict: last, ended, ..Record::empty(Era::default()) }
 }
@@ -129,7 +129,7 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
     lease_file.take_over().await.unwrap();
     let note = LeaseNote::running(&lease, &Era::default(), std::time::Duration::ZERO, lease_file.site());
     lease_file.keep(&job, note).await;
-    let store = Arc::new(OneRecord(Mutex::new(record(&lease, (Phase::Running, None)))));
+    let store = Arc::new(OneRecord(Mutex::new(record(&lease, Phase::Running, None))));
     let context = Arc::new(Context {
         node: lease.node.clone(),
         store: Arc::clone(&store) as Arc<dyn Store>,
@@ -148,7 +148,7 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
     // The earlier process ends the run once the new one has begun to wait for it.
     let ended_well = Verdict::plain(Outcome::Succeeded);
     let former_life = async {
-        *store.0.lock().unwrap() = record(&lease, (Phase::Idle, Some(ended_well)));
+        *store.0.lock().unwrap() = record(&lease, Phase::Idle, Some(ended_well));
         former_life.forget(sign).await;
     };
     tokio::join!(end_orphan(Arc::clone(&context), orphan, true), former_life);

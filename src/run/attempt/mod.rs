@@ -86,7 +86,7 @@ pub async fn attempt(
     let started = log.now();
     let mut output = Output::new(Sink::new(log, output, launch.max_output));
     let mut birth = Birth::default();
-    let end = live(guards, launch, &mut output, (control, &mut birth)).await;
+    let end = live(guards, launch, &mut output, control, &mut birth).await;
     Ended {
         verdict: end.verdict,
         was_tried: end.was_tried,
@@ -108,7 +108,8 @@ async fn live(
     guards: &Arc<Guards>,
     launch: &Launch,
     output: &mut Output<'_>,
-    (mut control, birth): (RunControl, &mut Birth),
+    mut control: RunControl,
+    birth: &mut Birth,
 ) -> AttemptEnd {
     let log = output.sink().log();
     let over = CancellationToken::new();
@@ -118,7 +119,7 @@ async fn live(
             let (process, pipes) = *asked;
             birth.asked = Some(SystemClock.boot());
             output.connect(pipes);
-            let drive = AttemptDriver::new(process, (guards, launch), log);
+            let drive = AttemptDriver::new(process, guards, launch, log);
             let driving = async {
                 let end = drive.until_over(&mut control, birth).await;
                 // Ends the passing on of output. The error of a failed start is added to the output below.

@@ -101,7 +101,7 @@ impl AttemptEnd {
 }
 
 impl<'a> AttemptDriver<'a> {
-    pub(super) fn new(process: Process, (guards, launch): (&'a Guards, &'a Launch), log: &'a RunLog) -> Self {
+    pub(super) fn new(process: Process, guards: &'a Guards, launch: &'a Launch, log: &'a RunLog) -> Self {
         Self {
             process,
             launch,
@@ -134,7 +134,6 @@ impl<'a> AttemptDriver<'a> {
             };
             if birth.born.is_none() && self.process.main().is_some() {
                 birth.born = Some(SystemClock.boot());
-                control.born.cancel();
             }
             if let Some(end) = end {
                 return end;

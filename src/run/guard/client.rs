@@ -100,8 +100,8 @@ impl Guards {
             let mut current = self.lock();
             let Some(zygote) = running_zygote(&mut current) else { return };
             // The replica lacks resources, such as free descriptors: it continues without this guard.
-            let Ok(pair) = UnixStream::pair() else { return };
-            match zygote.make_ready_guard(pair) {
+            let Ok((socket, guards_end)) = UnixStream::pair() else { return };
+            match zygote.make_ready_guard(socket, &guards_end) {
                 Ok(()) => {}
                 // The next request starts another zygote.
                 Err(error) if is_receiver_error(&error) => return drop(current.take()),
@@ -285,7 +285,7 @@ impl ZygoteClient {
         }
     }
 
-    fn make_ready_guard(&mut self, (socket, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
+    fn make_ready_guard(&mut self, socket: UnixStream, guards_end: &UnixStream) -> io::Result<()> {
         send(&self.socket, None, &[guards_end.as_fd()])?;
         self.pool.put(socket);
         Ok(())

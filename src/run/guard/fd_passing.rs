@@ -30,7 +30,7 @@ pub(super) struct ReceivedRequest {
 /// socket.
 pub(super) fn send(socket: &UnixStream, request: Option<&[u8]>, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
     let (head, bytes) = (head_of(request), request.unwrap_or_default());
-    let sent = send_first(socket, (&head, bytes), handed, MsgFlags::MSG_NOSIGNAL)?;
+    let sent = send_first(socket, &head, bytes, handed, MsgFlags::MSG_NOSIGNAL)?;
     let mut socket = socket;
     socket.write_all(head.get(sent..).unwrap_or_default())?;
     socket.write_all(&bytes[sent.saturating_sub(head.len())..])
@@ -40,7 +40,7 @@ pub(super) fn send(socket: &UnixStream, request: Option<&[u8]>, handed: &[Borrow
 /// part may have been sent, and the socket cannot be used any more.
 pub(super) fn send_at_once(socket: &UnixStream, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
     let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
-    let sent = send_first(socket, (&head_of(Some(bytes)), bytes), handed, flags)?;
+    let sent = send_first(socket, &head_of(Some(bytes)), bytes, handed, flags)?;
     if sent == size_of::<u64>() + bytes.len() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
@@ -51,7 +51,8 @@ fn head_of(request: Option<&[u8]>) -> [u8; 8] {
 /// Sends as much as there is room for, and returns how many bytes that was.
 fn send_first(
     socket: &UnixStream,
-    (head, bytes): (&[u8], &[u8]),
+    head: &[u8],
+    bytes: &[u8],
     handed: &[BorrowedFd<'_>],
     flags: MsgFlags,
 ) -> io::Result<usize> {

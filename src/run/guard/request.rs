@@ -90,25 +90,6 @@ impl Input {
 }
 
 impl GuardRequest {
-    /// Returns a request of the usual size without a meaning, for a rehearsal.
-    pub(in crate::run) fn sample() -> Self {
-        let word = || OsString::from("x".repeat(32));
-        Self {
-            name: String::new(),
-            words: vec![word(), word()],
-            env: (0..32).map(|_| (word(), word())).collect(),
-            folder: Folder::Inherited,
-            own_session: true,
-            switch: None,
-            no_new_privileges: false,
-            input: Input::Nothing,
-            files: None,
-            processes: None,
-            deadline: BootInstant(Duration::ZERO),
-            loss_grace: Duration::ZERO,
-        }
-    }
-
     /// Encodes the request as bytes.
     pub(in crate::run) fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();

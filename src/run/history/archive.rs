@@ -105,7 +105,7 @@ impl RunLogs {
         // A sign that is created too late is removed: the run does not know it, and would not remove it at its end.
         let late = |sign: OwnSign| drop(sign.take_down());
         let sign = self.disk.work(START_PATIENCE, put_up, late).await;
-        RunLog::new(entry, (self.disk.clone(), path), (Arc::clone(&self.now), self.warnings.clone()), sign)
+        RunLog::new(entry, self.disk.clone(), path, Arc::clone(&self.now), self.warnings.clone(), sign)
     }
 
     /// Creates the folders of jobs whose runs are about to begin, so that the runs need not wait for this. Errors are
@@ -186,7 +186,7 @@ impl RunLogs {
         if let Err(error) = noted {
             self.warnings.journal(job, run, &error);
         }
-        let sign = paths::path(&self.state_dir, (job, run), "running");
+        let sign = paths::path(&self.state_dir, job, run, "running");
         if let Err(error) = self.disk.work(END_PATIENCE, move || fs::remove_file(sign), drop).await {
             self.warnings.sign(job, run, &error);
         }
@@ -234,12 +234,12 @@ impl RunLogs {
 
     /// Returns the state of the run's sign. Tries one lock, too.
     pub fn sign_state(&self, job: &JobName, run: RunId) -> SignState {
-        running_sign::state(&paths::path(&self.state_dir, (job, run), "running"))
+        running_sign::state(&paths::path(&self.state_dir, job, run, "running"))
     }
 
     /// Returns where the output of a run is stored, if it printed any.
     pub fn log_path(&self, job: &JobName, run: RunId) -> PathBuf {
-        paths::path(&self.state_dir, (job, run), "log")
+        paths::path(&self.state_dir, job, run, "log")
     }
 
     /// Writes the entries that could not be written to the journal so far, if that is possible now.
@@ -289,7 +289,7 @@ impl RunLogs {
     /// read before the journal: a run that finishes in between is then found in both, and never in neither.
     fn signs(&self, jobs: &[JobName]) -> Vec<Sign> {
         let files = jobs.iter().flat_map(|job| paths::list_job(&self.state_dir, job));
-        let paths = files.map(|files| paths::path(&self.state_dir, (&files.job, files.run), "running"));
+        let paths = files.map(|files| paths::path(&self.state_dir, &files.job, files.run, "running"));
         let signs = paths.filter_map(|path| running_sign::read(&path));
         let signs = signs.map(|sign| Sign { entry: self.with_log(sign.entry), ..sign });
         signs.collect()

@@ -26,7 +26,7 @@ pub(crate) struct RunFiles {
 }
 
 /// Returns the path of a run's file with this extension.
-pub(crate) fn path(state_dir: &Path, (job, run): (&JobName, RunId), extension: &str) -> PathBuf {
+pub(crate) fn path(state_dir: &Path, job: &JobName, run: RunId, extension: &str) -> PathBuf {
     folder(state_dir, job).join(format!("{run}.{extension}"))
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn list_job(state_dir: &Path, job: &JobName) -> Vec<RunFiles> {
 
 /// Deletes the files of a run, unless it is running after all.
 pub(crate) fn delete(state_dir: &Path, files: &RunFiles) -> io::Result<()> {
-    let of = |extension| path(state_dir, (&files.job, files.run), extension);
+    let of = |extension| path(state_dir, &files.job, files.run, extension);
     if running_sign::is_live(&of("running")) {
         return Ok(());
     }

@@ -37,8 +37,10 @@ impl RunLog {
     /// logged, and only the log is lost.
     pub(crate) fn new(
         entry: RunEntry,
-        (disk, path): (Disk, PathBuf),
-        (now, warnings): (WallClock, FileWarnings),
+        disk: Disk,
+        path: PathBuf,
+        now: WallClock,
+        warnings: FileWarnings,
         sign: io::Result<OwnSign>,
     ) -> Self {
         let (marker, error) = match sign {
@@ -96,7 +98,7 @@ impl RunLog {
     /// Records that output cannot be written: it is dropped from here on, with one warning at most.
     pub(crate) fn broke(&self, error: &io::Error) {
         if !self.broken.swap(true, Ordering::Relaxed) {
-            self.warnings.run_log(self.job(), self.run(), (&self.path, error));
+            self.warnings.run_log(self.job(), self.run(), &self.path, error);
         }
     }
 

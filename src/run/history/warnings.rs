@@ -24,7 +24,7 @@ pub(crate) struct FileWarnings {
 
 impl FileWarnings {
     /// Warns that the log of a run cannot be written.
-    pub(super) fn run_log(&self, job: &JobName, run: RunId, (file, error): (&Path, &dyn Display)) {
+    pub(super) fn run_log(&self, job: &JobName, run: RunId, file: &Path, error: &dyn Display) {
         if let Some(left_out) = self.run_log.admit(Instant::now()) {
             let file = file.display();
             warn!(%job, %run, %file, %error, left_out, "run log cannot be written, output is dropped");

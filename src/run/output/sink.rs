@@ -161,7 +161,7 @@ impl<'a> Sink<'a> {
         let stamp = self.stamp.at(log.now());
         let pass_on = |text: &[u8], piece: PieceEnd| {
             if output != JobOutput::Stdout && !log.is_broken() {
-                stamp_line(batch, stamp, stream, (text, piece));
+                stamp_line(batch, stamp, stream, text, piece);
             }
             if output != JobOutput::File {
                 let (job, run, line) = (log.job(), log.run(), String::from_utf8_lossy(text));
@@ -188,7 +188,7 @@ impl Drop for Sink<'_> {
 }
 
 /// Appends one line to the batch, in the log's format.
-fn stamp_line(batch: &mut Vec<u8>, stamp: &str, stream: JobStream, (text, piece): (&[u8], PieceEnd)) {
+fn stamp_line(batch: &mut Vec<u8>, stamp: &str, stream: JobStream, text: &[u8], piece: PieceEnd) {
     let mark: &[u8] = match piece {
         PieceEnd::Last => b" ",
         PieceEnd::More => b"+ ",

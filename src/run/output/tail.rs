@@ -6,7 +6,7 @@ const LENGTH: usize = 4 * 1024;
 /// Returns the stored end of a run after one more attempt: each attempt is headed by its number. `before` is the end
 /// of all attempts up to `number - 1`, with headings if these are several; `first` is the number of the first
 /// attempt.
-pub fn tail_of_attempts(before: &str, (first, number): (u32, u32), tail: &str) -> String {
+pub fn tail_of_attempts(before: &str, first: u32, number: u32, tail: &str) -> String {
     let headed = |number: u32, tail: &str| match tail {
         "" => String::new(),
         _ if tail.ends_with('\n') => format!("attempt {number}:\n{tail}"),
@@ -84,12 +84,12 @@ mod tests {
 
     #[test]
     fn of_several_attempts_each_is_headed_and_the_last_ones_are_kept() {
-        let two = tail_of_attempts("one", (1, 2), "two\n");
+        let two = tail_of_attempts("one", 1, 2, "two\n");
         assert_eq!(two, "attempt 1:\none\nattempt 2:\ntwo\n");
-        let three = tail_of_attempts(&two, (1, 3), "");
+        let three = tail_of_attempts(&two, 1, 3, "");
         assert_eq!(three, two, "it printed nothing");
-        assert_eq!(tail_of_attempts("", (1, 2), ""), "");
-        let long = tail_of_attempts(&two, (1, 4), &"x".repeat(LENGTH - 30));
+        assert_eq!(tail_of_attempts("", 1, 2, ""), "");
+        let long = tail_of_attempts(&two, 1, 4, &"x".repeat(LENGTH - 30));
         assert!(
             long.len() == LENGTH && long.contains("two\nattempt 4:\nxxx") && !long.contains("one"),
             "{long}"

@@ -11,7 +11,7 @@ use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{
     Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, LONGEST_TTL, Marker, Pulse, Replied,
-    Slip, Store, StoreError, Wake, fail_from,
+    Slip, Store, StoreError, Told, Wake, fail_from,
 };
 use crate::time::{Clock, boot_clock_lead, boot_id};
 
@@ -142,9 +142,8 @@ impl Store for LocalStore {
                 let (marker, newest) = (tables.marker()?, tables.newest_beat()?);
                 let own = peers.iter().find(|peer| peer.beat.node == beat.node).map(|peer| peer.beat.count);
                 let own = own.filter(|count| *count > 0);
-                let by = (&server.era, marker.as_ref());
-                let told = beat.told.as_ref();
-                if marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, own, newest)) {
+                let is_forgotten = |told: &Told| told.is_forgotten(&server.era, marker.as_ref(), own, newest);
+                if marker.is_none() || beat.told.as_ref().is_some_and(is_forgotten) {
                     tables.mark(&Marker::fresh())?;
                 }
                 count = newest + 1;
@@ -211,7 +210,7 @@ impl Store for LocalStore {
             slip.check(text)?;
             let (name, left) = (slip.to_string(), text.to_owned());
             let held =
-                self.worker.write(move |tables, server| tables.leave(&name, (&left, ttl), server.lease_now));
+                self.worker.write(move |tables, server| tables.leave(&name, &left, ttl, server.lease_now));
             held.await?.map_or(Ok(()), |held| Err(slip.full(held, text)))
         })
     }

@@ -29,7 +29,8 @@ impl Tables<'_> {
     pub(super) fn leave(
         &self,
         slip: &str,
-        (text, ttl): (&str, Duration),
+        text: &str,
+        ttl: Duration,
         now: LeaseInstant,
     ) -> Result<Option<SlipLoad>, TableError> {
         self.connection

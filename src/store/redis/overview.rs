@@ -41,7 +41,7 @@ impl RedisStore {
         for jobs in jobs.chunks(STANDINGS_TOGETHER) {
             let keys: Vec<String> = jobs.iter().map(|job| self.keys.state(job)).collect();
             let answers =
-                batch::run(&self.others, scripts::standings(), (&keys, &args), RESPONSE_TIMEOUT).await?;
+                batch::run(&self.others, scripts::standings(), &keys, &args, RESPONSE_TIMEOUT).await?;
             let answers = as_many(keys.len(), &keys, answers)?;
             for (answer, key) in answers.into_iter().zip(&keys) {
                 standings.push(standing_of(key, answer?)?);
@@ -64,8 +64,7 @@ impl RedisStore {
             let keys: Vec<[String; 2]> =
                 jobs.iter().map(|job| [self.keys.state(job), self.keys.runs(job)]).collect();
             let flat = keys.concat();
-            let answers =
-                batch::run(&self.others, scripts::glance(), (&flat, &args), RESPONSE_TIMEOUT).await?;
+            let answers = batch::run(&self.others, scripts::glance(), &flat, &args, RESPONSE_TIMEOUT).await?;
             let mut answers = as_many(flat.len(), &flat, answers)?.into_iter();
             for (job, [state, runs]) in jobs.iter().zip(&keys) {
                 let mut next = |key| list_in(job, key, answers.next().unwrap_or(Ok(Value::Nil)));
@@ -138,7 +137,7 @@ fn entries_of(
     let entry = |row| {
         let mut texts = Texts::of(row)?;
         let id = texts.text();
-        entry_in(job, (key, &id), &fields_of(texts))
+        entry_in(job, key, &id, &fields_of(texts))
     };
     list.into_iter().rev().map(entry).collect()
 }

@@ -87,7 +87,7 @@ impl RedisStore {
         keys: &[String],
         args: &[Vec<u8>],
     ) -> Result<Value, StoreError> {
-        let answers = batch::run(&self.others, script, (keys, args), RESPONSE_TIMEOUT).await?;
+        let answers = batch::run(&self.others, script, keys, args, RESPONSE_TIMEOUT).await?;
         let parts = answers.into_iter().map(|part| Ok(part?));
         Ok(Value::Array(parts.collect::<Result<_, StoreError>>()?))
     }
@@ -126,7 +126,7 @@ impl RedisStore {
         command.arg(&key).arg("+").arg("-").arg("COUNT").arg(newest);
         let rows: Vec<(String, BTreeMap<String, String>)> =
             self.read(&command).await.map_err(|error| of_key(job, &key, error))?;
-        rows.iter().rev().map(|(id, fields)| entry_in(job, (&key, id), fields)).collect()
+        rows.iter().rev().map(|(id, fields)| entry_in(job, &key, id, fields)).collect()
     }
 }
 
@@ -148,7 +148,8 @@ pub(super) fn record_in(
 /// Parses the fields of an entry with this id, in the history under this key.
 pub(super) fn entry_in(
     job: &JobName,
-    (key, id): (&str, &str),
+    key: &str,
+    id: &str,
     fields: &BTreeMap<String, String>,
 ) -> Result<HistoryEntry, StoreError> {
     HistoryEntry::from_fields(fields).map_err(|error| {

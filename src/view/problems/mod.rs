@@ -107,10 +107,10 @@ pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<Clust
     all.extend(expected.flaw.map(|flaw| ClusterProblem::of_cluster(Kind::BadFile, flaw.to_owned())));
     all.extend(snapshot.blocked.as_deref().map(blocked));
     all.extend(too_few(snapshot, expected.replicas, taking.len()));
-    let files = ("loaded different files", "reload");
-    all.extend(mixed(&live, Kind::MixedFiles, files, |peer| short_hash(&peer.beat.file)));
-    let releases = ("are of different releases", "restart");
-    all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
+    let (files, reload) = ("loaded different files", "reload");
+    all.extend(mixed(&live, Kind::MixedFiles, files, reload, |peer| short_hash(&peer.beat.file)));
+    let (releases, restart) = ("are of different releases", "restart");
+    all.extend(mixed(&live, Kind::MixedVersions, releases, restart, |peer| &peer.beat.version));
     all.extend(live.iter().filter_map(|peer| name_taken(peer)));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
     all.extend(clock_slewed(&live, snapshot.now));
@@ -256,7 +256,7 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
         .and_then(|after| job.spec()?.schedule.next_after(after.0))
         .map(|tick| Rfc3339(tick.instant()));
     let since = first.or(oldest.finished);
-    let row = in_a_row(since.map_or(oldest.ended(), |since| since.0), (count, known), now);
+    let row = in_a_row(since.map_or(oldest.ended(), |since| since.0), count, known, now);
     let message = format!("{}{row}", worded(newest, now));
     Some(ClusterProblem {
         node: newest.node.clone(),
@@ -280,7 +280,7 @@ fn worded(tick: &TickView, now: UtcMillis) -> String {
 }
 
 /// `; 5 ticks in a row since 2026-11-20 10:00:00 UTC`, for more than one.
-fn in_a_row(since: UtcMillis, (count, known): (u64, bool), now: UtcMillis) -> String {
+fn in_a_row(since: UtcMillis, count: u64, known: bool, now: UtcMillis) -> String {
     if count < 2 {
         return String::new();
     }

@@ -29,7 +29,7 @@ pub(crate) fn prospect(spec: &JobSpec, snapshot: &Snapshot) -> Prospect {
     let record = snapshot.jobs.first().and_then(|job| job.record.as_ref());
     let live: Vec<&Peer> = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).collect();
     let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
-    if let Some(why) = hopeless((spec, record), snapshot, (&live, &taking)) {
+    if let Some(why) = hopeless(spec, record, snapshot, &live, &taking) {
         return Prospect::Hopeless(why);
     }
     if let Some(who) = &snapshot.blocked {
@@ -50,9 +50,11 @@ pub(crate) fn prospect(spec: &JobSpec, snapshot: &Snapshot) -> Prospect {
 
 /// Returns why no live replica can start it, and what to do about it; `None` if one can.
 fn hopeless(
-    (spec, record): (&JobSpec, Option<&Record>),
+    spec: &JobSpec,
+    record: Option<&Record>,
     snapshot: &Snapshot,
-    (live, taking): (&[&Peer], &[&Peer]),
+    live: &[&Peer],
+    taking: &[&Peer],
 ) -> Option<String> {
     let name = &spec.name;
     if !spec.enabled {

@@ -50,7 +50,8 @@ pub(super) fn last_heartbeat(snapshot: &Snapshot) -> Option<String> {
 pub(super) fn mixed(
     live: &[&Peer],
     kind: Kind,
-    (how, cure): (&str, &str),
+    how: &str,
+    cure: &str,
     what: impl Fn(&Peer) -> &str,
 ) -> Option<ClusterProblem> {
     let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();

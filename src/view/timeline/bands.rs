@@ -27,18 +27,19 @@ type Outage = (UtcMillis, UtcMillis);
 pub(super) fn bands(
     facts: &TimelineFacts<'_>,
     plan: &LanePlan<'_>,
-    (order, window): (LaneOrder, &TimeWindow),
+    order: LaneOrder,
+    window: &TimeWindow,
 ) -> Vec<Band> {
     let mut news: Vec<&TimelineNews> = facts.news.iter().filter(|news| news.at <= window.now()).collect();
     news.sort_by_key(|news| news.at);
-    let mut bands = store_away(facts.peers, &news, (plan, window));
+    let mut bands = store_away(facts.peers, &news, plan, window);
     bands.extend(store_changed(&news, window));
     match order {
         LaneOrder::ByReplica => {
-            bands.extend(facts.peers.iter().flat_map(|peer| of_replica(peer, &news, (plan, window))));
-            bands.extend(clocks_stepped(&news, (plan, window)));
+            bands.extend(facts.peers.iter().flat_map(|peer| of_replica(peer, &news, plan, window)));
+            bands.extend(clocks_stepped(&news, plan, window));
         }
-        LaneOrder::ByJob => bands.extend(paused(facts, (plan, window))),
+        LaneOrder::ByJob => bands.extend(paused(facts, plan, window)),
     }
     bands.sort_by_key(|band| band.x);
     bands.drain(..bands.len().saturating_sub(MOST_BANDS));
@@ -47,8 +48,10 @@ pub(super) fn bands(
 
 /// Returns the part of a band that the window shows; `None` if it shows none of it.
 fn band(
-    (from, to): (UtcMillis, UtcMillis),
-    (lanes, kind): (BandLanes, BandKind),
+    from: UtcMillis,
+    to: UtcMillis,
+    lanes: BandLanes,
+    kind: BandKind,
     window: &TimeWindow,
     text: impl FnOnce() -> String,
 ) -> Option<Band> {
@@ -65,11 +68,7 @@ fn band(
 
 /// Returns when the store was away: for all lanes while at least half of the replicas did not reach it, else
 /// for those that did not.
-fn store_away(
-    peers: &[Peer],
-    news: &[&TimelineNews],
-    (plan, window): (&LanePlan<'_>, &TimeWindow),
-) -> Vec<Band> {
+fn store_away(peers: &[Peer], news: &[&TimelineNews], plan: &LanePlan<'_>, window: &TimeWindow) -> Vec<Band> {
     let outages = outages(news, window.now());
     let mut edges: Vec<UtcMillis> = outages.values().flatten().flat_map(|(from, to)| [*from, *to]).collect();
     edges.sort_unstable();
@@ -93,7 +92,7 @@ fn store_away(
         }
     }
     let bands = away.into_iter().flat_map(|(node, all)| all.into_iter().map(move |outage| (node, outage)));
-    bands.filter_map(|(node, outage)| away_band(node, outage, (plan, window))).collect()
+    bands.filter_map(|(node, outage)| away_band(node, outage, plan, window)).collect()
 }
 
 /// Adds a stretch to those before it; joins it with the last one if it follows right after that.
@@ -107,14 +106,15 @@ fn join(all: &mut Vec<Outage>, (from, to): Outage) {
 fn away_band(
     node: Option<&NodeName>,
     (from, to): Outage,
-    (plan, window): (&LanePlan<'_>, &TimeWindow),
+    plan: &LanePlan<'_>,
+    window: &TimeWindow,
 ) -> Option<Band> {
     let (lanes, whose) = match node {
         None => (BandLanes::All, String::new()),
         Some(node) => (BandLanes::One(plan.of_replica(node)?), format!("{node}: ")),
     };
     let until = if to >= window.now() { "now".to_owned() } else { window.clock(to) };
-    band((from, to), (lanes, BandKind::StoreAway), window, || {
+    band(from, to, lanes, BandKind::StoreAway, window, || {
         format!("{whose}store away, {} to {until}", window.clock(from))
     })
 }
@@ -150,42 +150,37 @@ fn store_changed(news: &[&TimelineNews], window: &TimeWindow) -> Vec<Band> {
         let NewsKind::StoreChanged(what) = &news.what else { continue };
         let before = last.insert(what, news.at);
         if before.is_none_or(|before| news.at.since(before) > SAME_EVENT) {
-            let all = (BandLanes::All, BandKind::StoreChanged);
             let text = || format!("{}, {}", quoted(what), window.clock(news.at));
-            lines.extend(band((news.at, news.at), all, window, text));
+            lines.extend(band(news.at, news.at, BandLanes::All, BandKind::StoreChanged, window, text));
         }
     }
     lines
 }
 
-fn clocks_stepped(news: &[&TimelineNews], (plan, window): (&LanePlan<'_>, &TimeWindow)) -> Vec<Band> {
+fn clocks_stepped(news: &[&TimelineNews], plan: &LanePlan<'_>, window: &TimeWindow) -> Vec<Band> {
     let stepped = news.iter().filter(|news| news.what == NewsKind::ClockStepped);
     let line = |news: &&TimelineNews| {
         let lane = BandLanes::One(plan.of_replica(&news.node)?);
         let text = || format!("{}: clock stepped, {}", news.node, window.clock(news.at));
-        band((news.at, news.at), (lane, BandKind::ClockStepped), window, text)
+        band(news.at, news.at, lane, BandKind::ClockStepped, window, text)
     };
     stepped.filter_map(line).collect()
 }
 
 /// Returns the bands of a replica: while it is silent, and while it drains.
-fn of_replica(
-    peer: &Peer,
-    news: &[&TimelineNews],
-    (plan, window): (&LanePlan<'_>, &TimeWindow),
-) -> Vec<Band> {
+fn of_replica(peer: &Peer, news: &[&TimelineNews], plan: &LanePlan<'_>, window: &TimeWindow) -> Vec<Band> {
     let node = &peer.beat.node;
     let Some(lane) = plan.of_replica(node).map(BandLanes::One) else { return Vec::new() };
     let silent_from = peer.at.plus(LIVE_FOR);
     let text = || format!("{node}: no heartbeat since {}", window.clock(peer.at));
     let silent = (silent_from < window.now())
-        .then(|| band((silent_from, window.now()), (lane, BandKind::Silent), window, text));
+        .then(|| band(silent_from, window.now(), lane, BandKind::Silent, window, text));
     let told = || news.iter().rev().find(|news| news.what == NewsKind::Draining && news.node == *node);
     // That it drains is sure only from its last heartbeat on, unless it told when it began.
     let from = || told().map(|news| news.at).filter(|at| *at >= peer.beat.started).unwrap_or(peer.at);
     let draining = peer.beat.draining.then(|| {
         let until = silent_from.min(window.now());
-        band((from(), until), (lane, BandKind::Draining), window, || {
+        band(from(), until, lane, BandKind::Draining, window, || {
             format!("{node}: draining since {}", window.clock(from()))
         })
     });
@@ -193,7 +188,7 @@ fn of_replica(
 }
 
 /// Returns for each job when it was or will be paused.
-fn paused(facts: &TimelineFacts<'_>, (plan, window): (&LanePlan<'_>, &TimeWindow)) -> Vec<Band> {
+fn paused(facts: &TimelineFacts<'_>, plan: &LanePlan<'_>, window: &TimeWindow) -> Vec<Band> {
     let of_job = |job: &TimelineJob<'_>| {
         let Pausing { until, at, by, .. } = job.pausing.as_ref()?;
         let (lane, until) = (plan.of_job(job.name)?, (*until)?);
@@ -202,7 +197,7 @@ fn paused(facts: &TimelineFacts<'_>, (plan, window): (&LanePlan<'_>, &TimeWindow
             _ => format!("to {}", window.clock(until)),
         };
         let whose = if by.is_empty() { String::new() } else { format!(" by {}", quoted(by)) };
-        band((*at, until), (BandLanes::One(lane), BandKind::Paused), window, || {
+        band(*at, until, BandLanes::One(lane), BandKind::Paused, window, || {
             format!("`{}`: paused{whose}, {} {end}", job.name, window.clock(*at))
         })
     };

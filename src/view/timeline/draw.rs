@@ -13,10 +13,10 @@ impl Picture {
     /// Draws what is known of the time of this window.
     pub fn of(facts: &TimelineFacts<'_>, window: &TimeWindow, order: LaneOrder) -> Self {
         let (specs, runs, coming) = (facts.specs(), runs(facts, window), coming(facts, window));
-        let (absences, handovers) = (absences(facts, &specs, window), handovers(&runs, (facts, &specs)));
-        let mut plan = LanePlan::of(facts, &runs, (order, window));
-        let bands = bands(facts, &plan, (order, window));
-        let mut drafts = drafts(&plan, (&runs, &absences, &coming), window);
+        let (absences, handovers) = (absences(facts, &specs, window), handovers(&runs, facts, &specs));
+        let mut plan = LanePlan::of(facts, &runs, order, window);
+        let bands = bands(facts, &plan, order, window);
+        let mut drafts = drafts(&plan, &runs, &absences, &coming, window);
         reserve_rows(&mut drafts, &handovers, window);
         plan.summarize(&drafts);
         let mut bars = BarPlaces::of(&drafts, runs.len());
@@ -24,10 +24,9 @@ impl Picture {
         assign_rows(&mut drafts, &mut plan.lanes);
         bars.learn_rows(&drafts);
         let mut marks: Vec<TimelineMark> = drafts.iter().map(|draft| draft.mark(window)).collect();
-        marks.extend(handovers.iter().filter_map(|handover| reserved(handover, &runs, (&bars, window))));
+        marks.extend(handovers.iter().filter_map(|handover| reserved(handover, &runs, &bars, window)));
         marks.sort_by_key(|mark| (mark.lane, mark.row, mark.x));
-        let arrows =
-            handovers.iter().filter_map(|handover| arrow(handover, &runs, (&bars, window))).collect();
+        let arrows = handovers.iter().filter_map(|handover| arrow(handover, &runs, &bars, window)).collect();
         Self { lanes: plan.lanes, marks, bands, arrows, axis: Axis::of(window) }
     }
 }
@@ -76,12 +75,14 @@ impl BarPlaces {
 /// Returns what is to be drawn in the lanes.
 fn drafts<'a>(
     plan: &LanePlan<'_>,
-    (runs, absences, coming): (&'a [TimelineRun<'a>], &'a [Absence<'a>], &'a [ComingTick<'a>]),
+    runs: &'a [TimelineRun<'a>],
+    absences: &'a [Absence<'a>],
+    coming: &'a [ComingTick<'a>],
     window: &TimeWindow,
 ) -> Vec<Draft<'a>> {
     let bars = runs.iter().enumerate().filter_map(|(at, run)| {
         let lane = plan.of_run(run)?;
-        Some(Draft::run(lane, (at, run), window))
+        Some(Draft::run(lane, at, run, window))
     });
     let absent =
         absences.iter().filter_map(|ticks| Some(Draft::absence(plan.of_absence(ticks.job)?, ticks, window)));
@@ -104,7 +105,8 @@ fn reserve_rows(drafts: &mut [Draft<'_>], handovers: &[Handover], window: &TimeW
 fn reserved(
     handover: &Handover,
     runs: &[TimelineRun<'_>],
-    (bars, window): (&BarPlaces, &TimeWindow),
+    bars: &BarPlaces,
+    window: &TimeWindow,
 ) -> Option<TimelineMark> {
     let (cut, place) = (runs.get(handover.cut)?, bars.get(handover.cut)?);
     let (_, until) = handover.reserved?;
@@ -125,7 +127,8 @@ fn reserved(
 fn arrow(
     handover: &Handover,
     runs: &[TimelineRun<'_>],
-    (bars, window): (&BarPlaces, &TimeWindow),
+    bars: &BarPlaces,
+    window: &TimeWindow,
 ) -> Option<Arrow> {
     let at = handover.next?;
     let (cut, next) = (runs.get(handover.cut)?, runs.get(at)?);

@@ -15,7 +15,10 @@ pub(super) fn expression(times: &[&str]) -> Result<String, String> {
     let expression = match times {
         [nickname] => (*nickname).to_owned(),
         fields => {
-            let fields = fields.iter().zip(BOUNDS).map(|(field, bounds)| with_slots(field, bounds));
+            let fields = fields
+                .iter()
+                .zip(BOUNDS)
+                .map(|(field, (lowest, highest))| with_slots(field, lowest, highest));
             let fields = fields.collect::<Vec<_>>().join(" ");
             // In some crons, a `-` before the times keeps the entry out of the system's log.
             fields.strip_prefix('-').map_or(fields.clone(), str::to_owned)
@@ -32,7 +35,7 @@ pub(super) fn expression(times: &[&str]) -> Result<String, String> {
 }
 
 /// Converts `0~59`, a value that cron chooses at random when it starts, to `H(0-59)`, a value that the job's name chooses.
-fn with_slots(field: &str, (lowest, highest): (&str, &str)) -> String {
+fn with_slots(field: &str, lowest: &str, highest: &str) -> String {
     let item = |item: &str| match item.split_once('~') {
         None => item.to_owned(),
         Some((from, to)) => {

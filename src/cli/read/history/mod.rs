@@ -72,7 +72,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), (&place, global), screen).await?;
+    let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), &place, global, screen).await?;
     show(args, jobs, &*store, screen).await
 }
 

@@ -74,7 +74,7 @@ pub(crate) async fn run(
         return Err(unknown_to_all(&args.job, &place, &[]));
     }
     if !args.local && !is_sure {
-        match reach(job, here.as_ref(), (&place, global), screen).await {
+        match reach(job, here.as_ref(), &place, global, screen).await {
             Ok((store, job)) => {
                 let asked = find_elsewhere(args, job, here.as_ref(), store.as_ref());
                 if let Some(newer) = screen.during(FOR_STORE, asked).await? {
@@ -89,7 +89,7 @@ pub(crate) async fn run(
         }
     }
     match here {
-        Some(entry) => show_here(args, &entry, (&logs, now), screen).await,
+        Some(entry) => show_here(args, &entry, &logs, now, screen).await,
         None => Err(nothing(args, &state_dir)),
     }
 }
@@ -98,14 +98,15 @@ pub(crate) async fn run(
 async fn reach(
     job: KnownJob,
     here: Option<&RunEntry>,
-    (place, global): (&ClusterTarget, &GlobalArgs),
+    place: &ClusterTarget,
+    global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<(Arc<dyn Store>, KnownJob), Failure> {
     if here.is_some() {
         note_absence(&job, screen);
         return Ok((screen.during(FOR_STORE, place.reach(global)).await?, job));
     }
-    let (store, _) = reach_jobs(std::slice::from_ref(&job.name), (place, global), screen).await?;
+    let (store, _) = reach_jobs(std::slice::from_ref(&job.name), place, global, screen).await?;
     Ok((store, job))
 }
 
@@ -154,7 +155,8 @@ async fn find_elsewhere(
 async fn show_here(
     args: &LogsArgs,
     entry: &RunEntry,
-    (logs, now): (&RunLogs, UtcMillis),
+    logs: &RunLogs,
+    now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let path = logs.log_path(&entry.job, entry.run);

@@ -76,7 +76,7 @@ fn failed(tail: &str) -> Ended {
 }
 
 /// Begins a run of `backup` on this node, and lets it fail.
-async fn ran(bench: &Bench, run: u8, (output, tail): (&str, &str)) {
+async fn ran(bench: &Bench, run: u8, output: &str, tail: &str) {
     let (logs, log) = begin(bench, run, output).await;
     logs.finish(log, 1, &failed(tail)).await;
 }
@@ -103,7 +103,7 @@ async fn shown(bench: &Bench, line: &str) -> (Exit, String, String) {
 #[tokio::test]
 async fn the_last_run_here_is_headed_by_run_node_and_time() {
     let bench = bench().await;
-    ran(&bench, 1, (OUTPUT, "one\ntwo\n")).await;
+    ran(&bench, 1, OUTPUT, "one\ntwo\n").await;
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!((exit, err.as_str()), (Exit::Done, ""));
     let head = "run 01939d2c-0000-7000-8000-000000000001 on n1, tick 2026-11-20T12:05:00.000Z, \
@@ -116,16 +116,16 @@ async fn the_last_run_here_is_headed_by_run_node_and_time() {
 #[tokio::test]
 async fn a_run_without_a_log_says_why_and_shows_what_there_is() {
     let bench = bench().await;
-    ran(&bench, 1, ("", "")).await;
+    ran(&bench, 1, "", "").await;
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!((exit, out.lines().count(), err.as_str()), (Exit::Done, 1, "note: it printed nothing\n"));
 
-    ran(&bench, 3, ("", "one\n")).await;
+    ran(&bench, 3, "", "one\n").await;
     let (_, out, err) = shown(&bench, &format!("backup --run {}", run_id(3))).await;
     assert!(out.ends_with("exit 3\none\n"), "{out}");
     assert!(err.contains("in the replica's own log only"), "{err}");
 
-    ran(&bench, 2, (OUTPUT, "one\ntwo")).await;
+    ran(&bench, 2, OUTPUT, "one\ntwo").await;
     let run = run_id(2);
     std::fs::remove_file(logs_of(&bench).log_path(&JobName::parse("backup").expect("a name"), run))
         .expect("was there");
@@ -140,7 +140,7 @@ async fn a_run_without_a_log_says_why_and_shows_what_there_is() {
 #[tokio::test]
 async fn of_a_newer_run_whose_replica_does_not_answer_the_kept_end_is_shown_unless_local() {
     let bench = bench().await;
-    ran(&bench, 1, (OUTPUT, "")).await;
+    ran(&bench, 1, OUTPUT, "").await;
     bench.open("backup").await;
     bench.at(600);
     let lease = bench.win("backup", "n2", 2, 600).await;
@@ -208,7 +208,7 @@ async fn a_run_that_nobody_knows_is_an_error_with_a_way_out() {
     let (exit, out, message) = shown(&bench, "backup").await;
     assert_eq!((exit, out.as_str()), (Exit::Failed, ""));
     insta::assert_snapshot!("no_run_at_all", message);
-    ran(&bench, 1, (OUTPUT, "")).await;
+    ran(&bench, 1, OUTPUT, "").await;
     let (exit, _, message) = shown(&bench, &format!("payout --run {}", run_id(1))).await;
     assert_eq!(exit, Exit::Usage);
     assert!(message.ends_with("is of job `backup`, not `payout`"), "{message}");
@@ -223,7 +223,7 @@ async fn a_store_that_cannot_be_reached_hides_no_log_of_this_node() {
     let nowhere = "--store local:/nowhere/at/all.sqlite3";
     let (exit, _, message) = shown(&bench, &format!("backup {nowhere}")).await;
     assert_eq!(exit, Exit::StoreUnreachable, "{message}");
-    ran(&bench, 1, (OUTPUT, "")).await;
+    ran(&bench, 1, OUTPUT, "").await;
     let (exit, out, err) = shown(&bench, &format!("backup {nowhere}")).await;
     assert_eq!(exit, Exit::Done);
     assert!(out.ends_with(OUTPUT), "{out}");
@@ -234,7 +234,7 @@ async fn a_store_that_cannot_be_reached_hides_no_log_of_this_node() {
 #[tokio::test]
 async fn a_run_is_found_by_the_beginning_of_its_id_unless_another_begins_so() {
     let bench = bench().await;
-    ran(&bench, 1, (OUTPUT, "")).await;
+    ran(&bench, 1, OUTPUT, "").await;
     bench.open("backup").await;
     let (whole, all_but_the_last) = (run_id(1).to_string(), &run_id(1).to_string()[..35]);
     for run in [&whole, all_but_the_last, "01939d2c-0"] {
@@ -267,7 +267,7 @@ async fn a_run_is_found_by_the_beginning_of_its_id_unless_another_begins_so() {
 #[tokio::test]
 async fn the_log_of_a_job_that_was_taken_out_of_the_file_is_shown() {
     let bench = bench().await;
-    ran(&bench, 1, (OUTPUT, "")).await;
+    ran(&bench, 1, OUTPUT, "").await;
     let file = FILE.replace("[jobs.backup]", "[jobs.renamed]");
     std::fs::write(bench.folder.path().join("jobs.toml"), file).expect("written");
     let (exit, out, err) = shown(&bench, "backup").await;

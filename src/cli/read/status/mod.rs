@@ -36,24 +36,25 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), (&place, global), screen).await?;
+    let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), &place, global, screen).await?;
     if args.watch {
-        return watch(args, &jobs, (place.expected(), &*store), screen).await;
+        return watch(args, &jobs, place.expected(), &*store, screen).await;
     }
-    show(args, jobs, (place.expected(), &*store), screen).await
+    show(args, jobs, place.expected(), &*store, screen).await
 }
 
 /// Shows the state again and again, until the reader is gone. If the store does not answer, prints the error, and tries again.
 async fn watch(
     args: &StatusArgs,
     jobs: &[KnownJob],
-    place: (Expected<'_>, &dyn Store),
+    expected: Expected<'_>,
+    store: &dyn Store,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     loop {
-        let surveyed = snapshot(args, jobs.to_vec(), place.1).await;
+        let surveyed = snapshot(args, jobs.to_vec(), store).await;
         let text = match surveyed {
-            Ok(snapshot) => page(args, &snapshot, &StatusView::of(&snapshot, place.0), screen.columns),
+            Ok(snapshot) => page(args, &snapshot, &StatusView::of(&snapshot, expected), screen.columns),
             Err(failure) => format!("error: {}\n", failure.message),
         };
         let begin = if screen.columns.is_some() { CLEARED } else { "" };
@@ -91,7 +92,8 @@ fn page(args: &StatusArgs, snapshot: &Snapshot, view: &StatusView, columns: Opti
 async fn show(
     args: &StatusArgs,
     jobs: Vec<KnownJob>,
-    (expected, store): (Expected<'_>, &dyn Store),
+    expected: Expected<'_>,
+    store: &dyn Store,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let snapshot = screen.during(FOR_STORE, snapshot(args, jobs, store)).await?;

@@ -12,8 +12,7 @@ use super::*;
 async fn shown(bench: &Bench, line: &str) -> (Exit, String) {
     let ReadCommand::Status(args) = reading(line) else { panic!("`{line}`") };
     let (exit, out, err) =
-        printed(async |screen| show(&args, bench.jobs(), (bench.expected(), &bench.store), screen).await)
-            .await;
+        printed(async |screen| show(&args, bench.jobs(), bench.expected(), &bench.store, screen).await).await;
     assert_eq!(err, "");
     (exit.expect("shown"), out)
 }
@@ -111,7 +110,7 @@ async fn shown_with(bench: &Bench, line: &str, definition: Definition) -> String
     let ReadCommand::Status(args) = reading(line) else { panic!("`{line}`") };
     let mut jobs = bench.jobs();
     jobs[0].definition = definition;
-    printed(async |screen| show(&args, jobs, (bench.expected(), &bench.store), screen).await).await.1
+    printed(async |screen| show(&args, jobs, bench.expected(), &bench.store, screen).await).await.1
 }
 
 /// Returns the line of a job.
@@ -188,7 +187,7 @@ async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
     let ReadCommand::Status(args) = reading("status --watch") else { panic!("another command") };
     let (jobs, mut out) = (bench.jobs(), TwoReadings::default());
     let mut screen = Screen::plain(&mut out, Vec::new());
-    let exit = watch(&args, &jobs, (bench.expected(), &bench.store), &mut screen).await;
+    let exit = watch(&args, &jobs, bench.expected(), &bench.store, &mut screen).await;
     drop(screen);
     assert_eq!(exit.expect("shown"), Exit::Done);
     assert!(out.0.iter().all(|text| text.starts_with("ok: 2 replicas")), "{:?}", out.0);

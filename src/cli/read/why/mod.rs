@@ -36,7 +36,7 @@ pub(crate) async fn run(
     let text = args.time.join(" ");
     let time = When::read(&text)?;
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let (store, jobs) = reach_jobs(std::slice::from_ref(&args.job), (&place, global), screen).await?;
+    let (store, jobs) = reach_jobs(std::slice::from_ref(&args.job), &place, global, screen).await?;
     let snapshot = async {
         let mut snapshot = Snapshot::take(&*store, jobs, KEPT_ENTRIES).await.map_err(Failure::of(&*store))?;
         snapshot.ask_why(&*store).await;

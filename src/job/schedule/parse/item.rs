@@ -57,8 +57,8 @@ pub(crate) fn item_values(field: Field, item: Slice<'_>, slots: Slots<'_>) -> Re
         "?" => return Err(misplaced_question_mark(field, base)),
         hashed if hashed.starts_with(['H', 'h']) => hashed_values(field, base, step, slots)?,
         _ => match base.split_once('-') {
-            Some(ends) if !base.text.starts_with('-') => {
-                let (first, last) = read_range(field, base, ends, step)?;
+            Some((from, to)) if !base.text.starts_with('-') => {
+                let (first, last) = read_range(field, base, from, to, step)?;
                 Bits::stepped(first, last, step.unwrap_or(1))
             }
             _ => single(field.value(base)?, field, step),
@@ -125,7 +125,8 @@ fn larger_interval(field: Field, step: Slice<'_>) -> String {
 fn read_range(
     field: Field,
     whole: Slice<'_>,
-    (from, to): (Slice<'_>, Slice<'_>),
+    from: Slice<'_>,
+    to: Slice<'_>,
     step: Option<u8>,
 ) -> Result<(u8, u8), ScheduleProblem> {
     if from.text.is_empty() || to.text.is_empty() {
@@ -141,14 +142,14 @@ fn read_range(
     }
     let message = format!("{} range `{}` runs backwards", field.name(), whole.text);
     let way_out = match step {
-        None => unwrapped(field, (from, to), (first, last)),
-        Some(step) => enumerated(field, from, (first, last), step),
+        None => unwrapped(field, from, to, first, last),
+        Some(step) => enumerated(field, from, first, last, step),
     };
     Err(whole.problem(message, format!("write `{way_out}`")))
 }
 
 /// Writes a range that passes the field's end as two that do not: `22-2` is `22-23,0-2`.
-fn unwrapped(field: Field, (from, to): (Slice<'_>, Slice<'_>), (first, last): (u8, u8)) -> String {
+fn unwrapped(field: Field, from: Slice<'_>, to: Slice<'_>, first: u8, last: u8) -> String {
     let (lowest, highest) = (field.write(field.first(), from), field.write(field.last(), from));
     if field == Field::DayOfWeek && last == 0 {
         return format!("{}-7", from.text);
@@ -164,7 +165,7 @@ fn unwrapped(field: Field, (from, to): (Slice<'_>, Slice<'_>), (first, last): (u
 }
 
 /// Lists the values of a stepped range that passes the field's end.
-fn enumerated(field: Field, like: Slice<'_>, (first, last): (u8, u8), step: u8) -> String {
+fn enumerated(field: Field, like: Slice<'_>, first: u8, last: u8, step: u8) -> String {
     let (lowest, count) = (field.first(), field.count());
     let length = (last + count - first % count) % count;
     let offsets = (0..=length).step_by(step.into());
@@ -199,7 +200,7 @@ fn hashed_range(field: Field, base: Slice<'_>) -> Result<(u8, u8), ScheduleProbl
     let range = (inside.text.len() > 2 && inside.text.starts_with('(') && inside.text.ends_with(')'))
         .then(|| inside.slice(1..inside.text.len() - 1));
     match range.and_then(|range| Some((range, range.split_once('-')?))) {
-        Some((range, ends)) => read_range(field, range, ends, None),
+        Some((range, (from, to))) => read_range(field, range, from, to, None),
         None => {
             let message = format!("{} `{}` is not understood", field.name(), base.text);
             let (first, last) = Slots::range(field);

@@ -74,8 +74,10 @@ impl StoreHealth {
     pub(crate) fn new(
         events: Events,
         store: String,
-        (me, life): (NodeName, RunId),
-        (expected, file): (Option<u32>, String),
+        me: NodeName,
+        life: RunId,
+        expected: Option<u32>,
+        file: String,
     ) -> Self {
         let roster = Roster::alone(me.clone());
         Self {

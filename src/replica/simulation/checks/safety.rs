@@ -76,7 +76,7 @@ impl Witness {
         let what = named(&run.lease);
         // A replica that was granted the lock which an unkillable run has lost may run beside it, but never that run's
         // own replica.
-        let is_beside = |other: &&Process| other.has_lost_lock && !other.is_of((run.seat, run.life));
+        let is_beside = |other: &&Process| other.has_lost_lock && !other.is_of(run.seat, run.life);
         if let Some(other) = earlier().find(|earlier| !earlier.is_over && !is_beside(earlier)) {
             let is_own = other.seat == run.seat;
             let broken = if is_own { Broken::OwnOverlap } else { Broken::Overlap };

@@ -271,7 +271,7 @@ impl World {
         let (life, mut held) = (place.life, std::mem::take(&mut place.held));
         self.dice.shuffle(&mut held);
         for what in held {
-            self.happen_to((seat, life), what)?;
+            self.happen_to(seat, life, what)?;
         }
         self.perform(seat)
     }

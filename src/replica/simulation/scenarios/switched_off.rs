@@ -37,7 +37,8 @@ const fn case(
     off: Protection,
     memory: Memory,
     menu: &'static [Fault],
-    (expected, likely): (Broken, u64),
+    expected: Broken,
+    likely: u64,
 ) -> Case {
     Case { off, memory, menu, expected, likely }
 }
@@ -50,29 +51,30 @@ const CASES: [Case; 18] = {
     use Memory::{Durable, Forgetful};
     const LOSSES: &[Fault] = &[Deleted, Emptied, Failover, Restart, Crash, Crash];
     [
-        case(Protection::Mark, Forgetful, &[Crash], (Broken::SecondRun, 0)),
-        case(Protection::Mark, Durable, &[Crash], (Broken::SecondRun, 0)),
-        case(Protection::MarkReset, Forgetful, LOSSES, (Broken::SecondRun, 1)),
-        case(Protection::LargestLease, Forgetful, &[Crash, Freeze, GuardFrozen], (Broken::Overlap, 52)),
-        case(Protection::LargestLease, Durable, &[Freeze, Crash], (Broken::Overlap, 18)),
-        case(Protection::Calm, Forgetful, &[StoreStep, Restart, Cut], (Broken::Overlap, 1)),
-        case(Protection::Expect, Forgetful, &[Rough, StoreFrozen, Cut, StoreStep], (Broken::Overlap, 5)),
-        case(Protection::Early, Forgetful, &[StoreStep, Rough], (Broken::Early, 0)),
-        case(Protection::AtInstant, Forgetful, &[Rough], (Broken::Early, 0)),
-        case(Protection::AtInstant, Durable, &[Crash], (Broken::Early, 0)),
-        case(Protection::HolderCheck, Forgetful, &[Rough, Freeze, Cut], (Broken::Overlap, 1)),
-        case(Protection::HolderCheck, Durable, &[Freeze, Crash], (Broken::Overlap, 0)),
+        case(Protection::Mark, Forgetful, &[Crash], Broken::SecondRun, 0),
+        case(Protection::Mark, Durable, &[Crash], Broken::SecondRun, 0),
+        case(Protection::MarkReset, Forgetful, LOSSES, Broken::SecondRun, 1),
+        case(Protection::LargestLease, Forgetful, &[Crash, Freeze, GuardFrozen], Broken::Overlap, 52),
+        case(Protection::LargestLease, Durable, &[Freeze, Crash], Broken::Overlap, 18),
+        case(Protection::Calm, Forgetful, &[StoreStep, Restart, Cut], Broken::Overlap, 1),
+        case(Protection::Expect, Forgetful, &[Rough, StoreFrozen, Cut, StoreStep], Broken::Overlap, 5),
+        case(Protection::Early, Forgetful, &[StoreStep, Rough], Broken::Early, 0),
+        case(Protection::AtInstant, Forgetful, &[Rough], Broken::Early, 0),
+        case(Protection::AtInstant, Durable, &[Crash], Broken::Early, 0),
+        case(Protection::HolderCheck, Forgetful, &[Rough, Freeze, Cut], Broken::Overlap, 1),
+        case(Protection::HolderCheck, Durable, &[Freeze, Crash], Broken::Overlap, 0),
         case(
             Protection::DeadlineFromSending,
             Forgetful,
             &[Freeze, Rough, Cut, Cut, StoreFrozen],
-            (Broken::OutOfHand, 563),
+            Broken::OutOfHand,
+            563,
         ),
-        case(Protection::Guard, Forgetful, &[Crash, Freeze], (Broken::Overlap, 1)),
-        case(Protection::Guard, Durable, &[Crash, Freeze], (Broken::OutOfHand, 8)),
-        case(Protection::ResentFinish, Forgetful, LOSSES, (Broken::Overlap, 1)),
-        case(Protection::LivingHolder, Forgetful, &[Crash, Cut], (Broken::Unjust, 0)),
-        case(Protection::HintCheck, Forgetful, &[Lies], (Broken::Missed, 0)),
+        case(Protection::Guard, Forgetful, &[Crash, Freeze], Broken::Overlap, 1),
+        case(Protection::Guard, Durable, &[Crash, Freeze], Broken::OutOfHand, 8),
+        case(Protection::ResentFinish, Forgetful, LOSSES, Broken::Overlap, 1),
+        case(Protection::LivingHolder, Forgetful, &[Crash, Cut], Broken::Unjust, 0),
+        case(Protection::HintCheck, Forgetful, &[Lies], Broken::Missed, 0),
     ]
 };
 

@@ -150,7 +150,7 @@ impl World {
         let has_passed = |hindrance: &Hindrance| {
             hindrance.seat.is_some_and(|seat| seat != run.seat) || hindrance.until.plus(time) < self.now
         };
-        place.node.is_some() && run.is_of((run.seat, place.life)) && self.hindrances.iter().all(has_passed)
+        place.node.is_some() && run.is_of(run.seat, place.life) && self.hindrances.iter().all(has_passed)
     }
 
     /// `Driver::recalled`: handles the runs that earlier processes left behind, by their notes and signs. A run that a
@@ -167,7 +167,7 @@ impl World {
             let was_guarded = its.is_some_and(|process| process.guard != Guard::Dead);
             let Some(alive) = its.filter(|process| !process.is_over && was_guarded) else {
                 let was_here = its.is_some_and(|process| process.started >= booted);
-                node.orphan_ended((job, run), was_here && was_guarded, reads);
+                node.orphan_ended(job, run, was_here && was_guarded, reads);
                 continue;
             };
             let is_unkillable = alive.is_unkillable;

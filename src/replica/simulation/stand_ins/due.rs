@@ -26,7 +26,7 @@ impl Node {
             return;
         }
         let lease = won.lease(&self.jobs[job], &self.name);
-        let mut keep = Keep::granted(job, &self.jobs[job], lease, (won.era, sent), self.reads.boot);
+        let mut keep = Keep::granted(job, &self.jobs[job], lease, won.era, sent, self.reads.boot);
         self.jot(job, keep.note());
         let left = won.tick.instant().since(self.now());
         if won.cause == Cause::Manual || left.is_zero() || !Protection::AtInstant.is_on() {

@@ -102,8 +102,14 @@ impl Node {
     }
 
     /// `give_back::give_back`: after the last try, the lock is left to its time limit.
-    pub(crate) fn gave_back(&mut self, errand: (usize, Doubt, u32), then: Option<Box<Claim>>, is_done: bool) {
-        let (job, doubt, tries) = errand;
+    pub(crate) fn gave_back(
+        &mut self,
+        job: usize,
+        doubt: Doubt,
+        tries: u32,
+        then: Option<Box<Claim>>,
+        is_done: bool,
+    ) {
         if !is_done && tries + 1 < ABANDON_TRIES {
             let again = Chore::Abandon { job, doubt, tries: tries + 1, then };
             return self.chores.push((self.reads.boot.plus(ABANDON_PAUSE), again));

@@ -54,7 +54,8 @@ impl Keep {
         job: usize,
         spec: &JobSpec,
         lease: Lease,
-        (era, sent): (Era, BootInstant),
+        era: Era,
+        sent: BootInstant,
         now: BootInstant,
     ) -> Self {
         let deadline = Deadline::of_job(spec, counted_from(sent, now));
@@ -177,7 +178,8 @@ impl Node {
     pub(crate) fn renewal_answered(
         &mut self,
         run: RunId,
-        (sent, era): (BootInstant, Era),
+        sent: BootInstant,
+        era: Era,
         answer: Result<Reply, StoreError>,
     ) {
         let now = self.reads.boot;

@@ -124,7 +124,7 @@ impl Node {
                 }
             }
             Errand::Abandon { job, doubt, tries, then } => {
-                self.gave_back((job, doubt, tries), then, answered.is_ok());
+                self.gave_back(job, doubt, tries, then, answered.is_ok());
             }
             Errand::Mark { job } => {
                 let found =
@@ -133,7 +133,7 @@ impl Node {
             }
             Errand::Known(opens, ends) => self.knows(opens, ends, answered),
             Errand::Open { job } => self.opened(job, a_reply(answered)),
-            Errand::Renew { run, sent, era } => self.renewal_answered(run, (sent, era), a_reply(answered)),
+            Errand::Renew { run, sent, era } => self.renewal_answered(run, sent, era, a_reply(answered)),
             Errand::Tell { job } => {
                 let rerun = a_reply(answered).map(|reply| reply.rerun);
                 self.told(job, rerun);

@@ -103,12 +103,7 @@ impl Node {
             jobs,
             reads,
             store_clock: None,
-            health: StoreHealth::new(
-                events,
-                "simulated".to_owned(),
-                (name.clone(), life),
-                (None, String::new()),
-            ),
+            health: StoreHealth::new(events, "simulated".to_owned(), name.clone(), life, None, String::new()),
             next_ticks,
             alarms: BTreeSet::new(),
             keeps: Vec::new(),

@@ -22,7 +22,7 @@ impl Node {
     }
 
     /// `orphans::end_orphan`, and `Driver::orphan_ended`: a former run is surely dead, or left to its lease.
-    pub(crate) fn orphan_ended(&mut self, (job, run): (usize, RunId), is_sure: bool, reads: Reads) {
+    pub(crate) fn orphan_ended(&mut self, job: usize, run: RunId, is_sure: bool, reads: Reads) {
         self.reads = reads;
         if !self.awaited.remove(&(job, run)) {
             return;

@@ -44,7 +44,7 @@ impl World {
                 instead_of.into_iter().for_each(|doubt| self.give_back(job, &doubt));
                 self.claim(seat, life, job, &bid);
             }
-            Action::Start { won, sent } => self.begin(seat, life, job, (won, sent)),
+            Action::Start { won, sent } => self.begin(seat, life, job, won, sent),
             Action::GiveBack(doubt) => self.give_back(job, &doubt),
             Action::Resync(at) => {
                 self.beat(seat, life);

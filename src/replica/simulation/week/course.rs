@@ -50,7 +50,7 @@ impl Run {
 
 impl World {
     /// `Driver::start`.
-    pub(super) fn begin(&mut self, seat: usize, life: &Life, job: &JobName, (won, sent): (Won, BootInstant)) {
+    pub(super) fn begin(&mut self, seat: usize, life: &Life, job: &JobName, won: Won, sent: BootInstant) {
         let spec = Arc::clone(life.contests[job].spec());
         let lease = won.lease(&spec, &self.seats[seat].name);
         let deadline = Deadline::of_job(&spec, sent);

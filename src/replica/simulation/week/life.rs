@@ -57,12 +57,13 @@ impl Life {
         labels: &[&str],
         jobs: &Jobs,
         number: u32,
-        (now, wall, boot): (Moment, UtcMillis, BootInstant),
+        now: Moment,
+        wall: UtcMillis,
+        boot: BootInstant,
     ) -> Self {
         let life = RunId::new();
         let events = Events::of(name.clone());
-        let mut health =
-            StoreHealth::new(events, "week".to_owned(), (name.clone(), life), (None, String::new()));
+        let mut health = StoreHealth::new(events, "week".to_owned(), name.clone(), life, None, String::new());
         let labels: Vec<_> = labels.iter().map(|label| label.parse().expect("a label")).collect();
         health.roster.carry(labels.clone());
         let mut next_ticks = NextTicks::default();

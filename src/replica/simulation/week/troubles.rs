@@ -235,7 +235,7 @@ impl World {
                 self.seats[seat].lives += 1;
                 let (now, wall, boot) = (self.now, self.seats[seat].clock.wall(self.now), self.boot(seat));
                 let place = &self.seats[seat];
-                let life = Life::start(&place.name, place.labels, &self.jobs, place.lives, (now, wall, boot));
+                let life = Life::start(&place.name, place.labels, &self.jobs, place.lives, now, wall, boot);
                 let number = life.number;
                 self.seats[seat].life = Some(life);
                 self.after(Duration::ZERO, Event::Wake { seat, life: number });

@@ -18,7 +18,7 @@ use super::clock::Moment;
 use super::message::{Ask, Letter, Told};
 use super::network;
 use super::network::Cut;
-use super::process::Process;
+use super::process::{Process, StartPlan};
 use super::scenario::Length;
 
 /// How long a replica waits for an answer: `RESPONSE_TIMEOUT` of the Redis client, `Patience` of the embedded store.
@@ -57,7 +57,7 @@ impl Seat {
 
 impl World {
     /// Something happens to a replica, now or when it is thawed.
-    pub(crate) fn happen_to(&mut self, (seat, life): (usize, u32), what: Happening) -> Result<(), Violation> {
+    pub(crate) fn happen_to(&mut self, seat: usize, life: u32, what: Happening) -> Result<(), Violation> {
         let reads = self.reads(seat);
         let place = &mut self.seats[seat];
         if place.life != life {
@@ -77,9 +77,9 @@ impl World {
                 node.answered(id, answered, reads);
             }
             Happening::Performs(letter, back) => {
-                return self.arrive((seat, life), letter, back);
+                return self.arrive(seat, life, letter, back);
             }
-            Happening::Buried(job, run, is_sure) => node.orphan_ended((job, run), is_sure, reads),
+            Happening::Buried(job, run, is_sure) => node.orphan_ended(job, run, is_sure, reads),
             Happening::Stuck(run) => {
                 // A run whose guard has reported its end meanwhile is over.
                 let is_alive = self.witness.alive().any(|(_, process)| process.lease.run == run);
@@ -105,7 +105,7 @@ impl World {
         self.perform(seat)
     }
 
-    pub(crate) fn wake(&mut self, (seat, life): (usize, u32)) -> Result<(), Violation> {
+    pub(crate) fn wake(&mut self, seat: usize, life: u32) -> Result<(), Violation> {
         let reads = self.reads(seat);
         let now = self.now;
         let place = &mut self.seats[seat];
@@ -153,7 +153,7 @@ impl World {
                 let process = &mut self.witness.runs[at];
                 process.last_good = process.last_good.max(good);
                 if let Some(deadline) = deadline {
-                    process.hear(deadline, (now, deadline.since(boot)));
+                    process.hear(deadline, now, deadline.since(boot));
                     self.watch_deadline(at);
                 }
             }
@@ -232,7 +232,7 @@ impl World {
             Length::None => Duration::ZERO,
             Length::UpTo(most) => self.dice.ms(0, most),
         };
-        let whose = (keep.job, seat, self.seats[seat].life);
+        let (job, life) = (keep.job, self.seats[seat].life);
         let Some(node) = &self.seats[seat].node else { return Ok(()) };
         let spec = Arc::clone(&node.jobs[keep.job]);
         let reruns = spec.on_interrupt == OnInterrupt::Rerun;
@@ -249,10 +249,10 @@ impl World {
         if self.witness.alive().any(|(_, run)| run.job == keep.job) {
             self.tally.count("run beside what cannot be killed");
         }
-        self.note(|| format!("starts j{}: {}", whose.0, named(&lease)));
-        let span = (self.now, length);
-        let stop = (deadline, deadline.since(boot), grace);
-        let mut process = Process::start(whose, lease, stop, span, &mut self.dice);
+        self.note(|| format!("starts j{job}: {}", named(&lease)));
+        let left = deadline.since(boot);
+        let plan = StartPlan { job, seat, life, lease, deadline, left, loss_grace: grace, length };
+        let mut process = Process::start(plan, self.now, &mut self.dice);
         process.last_good = self.true_moment(seat, boot.since(keep.sent));
         self.may_be_unkillable(&mut process);
         let seen = match process.lease.cause {

@@ -220,9 +220,9 @@ impl World {
 
     fn happen(&mut self, event: Event) -> Result<(), Violation> {
         match event {
-            Event::Arrive { seat, life, letter, back } => self.arrive((seat, life), letter, back)?,
-            Event::To { seat, life, what } => self.happen_to((seat, life), *what)?,
-            Event::Wake { seat, life } => self.wake((seat, life))?,
+            Event::Arrive { seat, life, letter, back } => self.arrive(seat, life, letter, back)?,
+            Event::To { seat, life, what } => self.happen_to(seat, life, *what)?,
+            Event::Wake { seat, life } => self.wake(seat, life)?,
             Event::GuardDue(run) => self.guard_due(run),
             Event::Over(run) => self.over(run)?,
             Event::Mend(mend) => self.mend(mend)?,
@@ -256,7 +256,8 @@ impl World {
     /// Handles a request that arrives: the store answers at once, or when it can.
     pub(super) fn arrive(
         &mut self,
-        (seat, life): (usize, u32),
+        seat: usize,
+        life: u32,
         letter: Box<Letter>,
         back: Option<Duration>,
     ) -> Result<(), Violation> {

@@ -61,15 +61,24 @@ pub(crate) struct Process {
     obeys: Duration,
 }
 
+/// What is known of a command before it is started.
+pub(crate) struct StartPlan {
+    pub(crate) job: usize,
+    pub(crate) seat: usize,
+    pub(crate) life: u32,
+    pub(crate) lease: Lease,
+    /// The deadline that its guard gets, and how far ahead that is.
+    pub(crate) deadline: BootInstant,
+    pub(crate) left: Duration,
+    pub(crate) loss_grace: Duration,
+    /// How long it would go on.
+    pub(crate) length: Duration,
+}
+
 impl Process {
-    /// A command that was just started, and would go on for so long.
-    pub(crate) fn start(
-        (job, seat, life): (usize, usize, u32),
-        lease: Lease,
-        (deadline, left, loss_grace): (BootInstant, Duration, Duration),
-        (now, length): (Moment, Duration),
-        dice: &mut Dice,
-    ) -> Self {
+    /// A command that was just started.
+    pub(crate) fn start(plan: StartPlan, now: Moment, dice: &mut Dice) -> Self {
+        let StartPlan { job, seat, life, lease, deadline, left, loss_grace, length } = plan;
         let obeys = if dice.percent(50) { dice.ms(0, 50) } else { Duration::MAX };
         Self {
             job,
@@ -95,7 +104,7 @@ impl Process {
     }
 
     /// The guard receives a deadline. At `now` the boot clock shows that `left` remains.
-    pub(crate) fn hear(&mut self, deadline: BootInstant, (now, left): (Moment, Duration)) {
+    pub(crate) fn hear(&mut self, deadline: BootInstant, now: Moment, left: Duration) {
         if deadline > self.deadline {
             (self.deadline, self.told) = (deadline, (now, left));
         }
@@ -139,7 +148,7 @@ impl Process {
     }
 
     /// Whether this process of the replica started it.
-    pub(crate) fn is_of(&self, (seat, life): (usize, u32)) -> bool {
+    pub(crate) fn is_of(&self, seat: usize, life: u32) -> bool {
         (self.seat, self.life) == (seat, life)
     }
 }
@@ -178,16 +187,16 @@ impl World {
             return Ok(());
         }
         process.is_over = true;
-        let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.lease.run);
+        let (seat, own_life, verdict, id) = (process.seat, process.life, process.verdict, process.lease.run);
         let (job, was_guarded) = (process.job, process.guard != Guard::Dead);
         self.note_end(run);
         self.note(|| format!("run {id} is over: {verdict}"));
         self.ends_in_time(run)?;
-        let life = self.seats[whose.0].life;
-        if life != whose.1 {
+        let life = self.seats[seat].life;
+        if life != own_life {
             // The replica's next process handles it.
-            return self.happen_to((whose.0, life), Happening::Buried(job, id, was_guarded));
+            return self.happen_to(seat, life, Happening::Buried(job, id, was_guarded));
         }
-        self.happen_to(whose, Happening::Ended(id, verdict))
+        self.happen_to(seat, life, Happening::Ended(id, verdict))
     }
 }

@@ -213,9 +213,11 @@ impl Server {
             self.shelf.nodes.retain(|_, peer| !is_over(peer.at));
         }
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
-        let by = (&self.era(), self.shelf.marker.as_ref());
+        let (era, marker) = (self.era(), self.shelf.marker.as_ref());
         let told = beat.and_then(|beat| beat.told.as_ref());
-        if self.shelf.marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, own, newest)) {
+        if self.shelf.marker.is_none()
+            || told.is_some_and(|told| told.is_forgotten(&era, marker, own, newest))
+        {
             self.markers += 1;
             self.shelf.marker = Some(Marker(self.markers.to_string()));
         }

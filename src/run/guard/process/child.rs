@@ -77,7 +77,6 @@ impl ReadyChild {
                 // With its own copy of the other end open, it would wait without end.
                 drop(socket);
                 let _ = set_name(names::JOB);
-                rehearse();
                 let ready = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == guard;
                 // If the socket is closed, this process is not needed.
                 let Some(asked) = ready.then(|| receive(&childs_end).ok()).flatten() else {
@@ -144,14 +143,6 @@ impl Child {
     }
 }
 
-/// Goes through what a request takes, up to the exec, with a sample request: memory that is touched for the first
-/// time after a fork costs most of the time, and now no run waits for it.
-pub(crate) fn rehearse() {
-    let request = GuardRequest::sample();
-    let again = GuardRequest::decode(&request.encode()).unwrap_or(request);
-    drop(command_of(&again));
-}
-
 /// Executes the command, or writes the error number to `told` and exits.
 fn become_command(request: &GuardRequest, streams: ChildStreams, guard: Pid, told: OwnedFd) -> ! {
     give_up(execute(request, streams, guard), told)
@@ -178,7 +169,7 @@ fn execute(request: &GuardRequest, ChildStreams { input, out, err }: ChildStream
     let mut command = command_of(request);
     command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(out).stderr(err);
     let (switch, folder) = (request.switch.clone(), request.folder.clone());
-    let limits = (request.files, request.processes);
+    let (files, processes) = (request.files, request.processes);
     let (no_new_privileges, own_session) = (request.no_new_privileges, request.own_session);
     let takes_terminal = request.input == Input::Terminal;
     syscalls::before_exec(&mut command, move || {
@@ -188,7 +179,7 @@ fn execute(request: &GuardRequest, ChildStreams { input, out, err }: ChildStream
             // The replica may have been given capabilities for changing users, and its jobs were not.
             syscalls::clear_ambient();
         }
-        become_job(switch.as_ref(), &folder, limits, guard)?;
+        become_job(switch.as_ref(), &folder, files, processes, guard)?;
         if no_new_privileges {
             set_no_new_privs()?;
         }
@@ -213,7 +204,8 @@ fn command_of(request: &GuardRequest) -> Command {
 fn become_job(
     switch: Option<&Switch>,
     folder: &Folder,
-    (files, processes): (Option<(u64, u64)>, Option<u64>),
+    files: Option<(u64, u64)>,
+    processes: Option<u64>,
     guard: Pid,
 ) -> io::Result<()> {
     syscalls::reset_signals()?;

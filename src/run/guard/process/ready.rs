@@ -8,7 +8,7 @@ use nix::sys::prctl::set_child_subreaper;
 
 use crate::run::guard::request::GuardRequest;
 
-use super::child::{ChildStreams, ReadyChild, rehearse};
+use super::child::{ChildStreams, ReadyChild};
 use super::timer::Alarm;
 
 /// What the replica hands over for one run.
@@ -49,7 +49,6 @@ impl Ready {
     /// Prepares a guard that waits for its run, and if `with_child` a main process that waits for its command.
     pub(crate) fn ahead(with_child: bool) -> Self {
         let ready = Self::at_once();
-        rehearse();
         // If resources for it are missing now, there may be some later.
         let child = if with_child { ReadyChild::make().ok() } else { None };
         Self { child, ..ready }

@@ -26,7 +26,7 @@ pub(crate) async fn decide(
     let Some(script) = calls.first().map(|call| call.script) else { return Ok(Vec::new()) };
     let asked = calls.len();
     let (keys, args) = scripts::together(calls);
-    let answers = run(connector, script, (&keys, &args), limit).await?;
+    let answers = run(connector, script, &keys, &args, limit).await?;
     if answers.len() != asked {
         let why = format!("the store gave {} answers to {asked} requests", answers.len());
         return Err(StoreError::Unknown(why.into()));
@@ -40,7 +40,8 @@ pub(crate) async fn decide(
 pub(crate) async fn run(
     connector: &Connector,
     script: &LeaseScript,
-    (keys, args): (&[String], &[Vec<u8>]),
+    keys: &[String],
+    args: &[Vec<u8>],
     limit: Duration,
 ) -> Result<Answers, StoreError> {
     let by_hash = script.by_hash(keys, args);

@@ -38,7 +38,7 @@ impl RedisStore {
         let mut lines: Vec<FeedLine> = Vec::new();
         while lines.len() < count {
             let wanted = (count - lines.len()).min(LINES_TOGETHER);
-            let page = self.page(&key, (after, lines.last().map(|line| line.id)), wanted).await?;
+            let page = self.page(&key, after, lines.last().map(|line| line.id), wanted).await?;
             let is_last = page.len() < wanted;
             lines.extend(page);
             if is_last {
@@ -53,7 +53,8 @@ impl RedisStore {
     async fn page(
         &self,
         key: &str,
-        (after, before): (Option<FeedId>, Option<FeedId>),
+        after: Option<FeedId>,
+        before: Option<FeedId>,
         wanted: usize,
     ) -> Result<Vec<FeedLine>, StoreError> {
         // The ids themselves are left out.

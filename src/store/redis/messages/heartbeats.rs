@@ -30,7 +30,7 @@ impl RedisStore {
             (Marker::fresh().0 + &told).into_bytes(),
         ];
         let keys = [self.keys.nodes(), self.keys.notices()];
-        let answers = batch::run(&self.others, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
+        let answers = batch::run(&self.others, scripts::pulse(), &keys, &args, RESPONSE_TIMEOUT).await?;
         let mut lists = answers.into_iter();
         // An error of the script stands alone, in place of the first list.
         let mut next =
@@ -40,8 +40,8 @@ impl RedisStore {
         let count = head.value()?;
         let marker = Some(marker).filter(|marker| !marker.is_empty()).map(Marker);
         let mut foreign: BTreeSet<(String, String)> = pairs(foreign).into_iter().collect();
-        let notices = readable(pairs(notices), notice, (&keys[1], &mut foreign));
-        let mut peers = readable(pairs(beats), peer, (&keys[0], &mut foreign));
+        let notices = readable(pairs(notices), notice, &keys[1], &mut foreign);
+        let mut peers = readable(pairs(beats), peer, &keys[0], &mut foreign);
         peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
         self.foreign.found(&self.label, foreign);
         Ok(Pulse { now, era, marker, count, peers, notices })
@@ -61,8 +61,8 @@ pub(crate) fn try_reading(value: Value) {
     let Ok(texts) = Texts::of(value) else { return };
     let (pairs, mut foreign) = (pairs(texts), BTreeSet::new());
     let count = pairs.len();
-    let peers = readable(pairs.clone(), peer, ("nodes", &mut foreign));
-    let notices = readable(pairs, notice, ("notices", &mut foreign));
+    let peers = readable(pairs.clone(), peer, "nodes", &mut foreign);
+    let notices = readable(pairs, notice, "notices", &mut foreign);
     assert!(peers.len() <= count && notices.len() <= count);
 }
 
@@ -80,7 +80,8 @@ fn pairs(texts: Texts) -> Vec<(String, String)> {
 fn readable<T>(
     pairs: Vec<(String, String)>,
     read: impl Fn(&str, &str) -> Option<T>,
-    (key, foreign): (&str, &mut BTreeSet<(String, String)>),
+    key: &str,
+    foreign: &mut BTreeSet<(String, String)>,
 ) -> Vec<T> {
     let read = |(name, text): (String, String)| {
         let value = read(&name, &text);

@@ -39,7 +39,8 @@ impl<'a> Draft<'a> {
     /// Returns the bar of a run.
     pub(in crate::view::timeline) fn run(
         lane: usize,
-        (at, run): (usize, &'a TimelineRun<'a>),
+        at: usize,
+        run: &'a TimelineRun<'a>,
         window: &TimeWindow,
     ) -> Self {
         let x = window.x(run.started).min(NOW_X - LEAST_WIDTH);

@@ -32,7 +32,8 @@ impl<'a> LanePlan<'a> {
     pub(in crate::view::timeline) fn of(
         facts: &TimelineFacts<'a>,
         runs: &[TimelineRun<'a>],
-        (order, window): (LaneOrder, &TimeWindow),
+        order: LaneOrder,
+        window: &TimeWindow,
     ) -> Self {
         match order {
             LaneOrder::ByReplica => Self::by_replica(facts, runs, window),

@@ -4,7 +4,7 @@ use super::*;
 
 /// A run of two seconds of `backup` on a replica, this many seconds before the present.
 fn short(on: &str, ago: i64, outcome: Outcome) -> HistoryEntry {
-    ran(on, (-ago, -ago + 2), outcome)
+    ran(on, -ago, -ago + 2, outcome)
 }
 
 /// Only `backup`, without ticks to come.
@@ -91,8 +91,8 @@ fn the_columns_of_many_lanes_are_wider() {
 fn a_handover_is_told_also_where_its_lane_has_columns() {
     let many = (0..400).map(|number| short("node-a", 3_600 - number * 5, Outcome::Succeeded));
     let cut =
-        HistoryEntry { reason: Some(Reason::NodeLost), ..ran("node-a", (-900, -800), Outcome::Interrupted) };
-    let next = ran("node-b", (-700, -600), Outcome::Succeeded);
+        HistoryEntry { reason: Some(Reason::NodeLost), ..ran("node-a", -900, -800, Outcome::Interrupted) };
+    let next = ran("node-b", -700, -600, Outcome::Succeeded);
     let picture = quiet().with("backup", many).with("payout", [cut, next]).by_replica();
     assert_eq!(picture.arrows.len(), 1);
     assert_eq!(picture.arrows[0].from, ArrowPoint { lane: 0, row: 0, x: 715 });

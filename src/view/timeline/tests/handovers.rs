@@ -4,11 +4,11 @@ use super::*;
 
 /// A run of `payout` on node-a that was interrupted after 100 seconds, and one on node-b.
 fn handed_over(reason: Reason, next_from: i64, next_tick: i64) -> Known {
-    let cut = HistoryEntry { reason: Some(reason), ..ran("node-a", (-900, -800), Outcome::Interrupted) };
+    let cut = HistoryEntry { reason: Some(reason), ..ran("node-a", -900, -800, Outcome::Interrupted) };
     let next = HistoryEntry {
         tick: Tick(at(next_tick)),
         fence: Some(Fence(1_763_863_241_123)),
-        ..ran("node-b", (next_from, next_from + 100), Outcome::Succeeded)
+        ..ran("node-b", next_from, next_from + 100, Outcome::Succeeded)
     };
     Known::nothing().with("payout", [next, cut])
 }
@@ -63,17 +63,17 @@ fn by_job_the_lock_is_told_in_the_lane_of_the_job() {
 #[test]
 fn a_replica_that_goes_on_itself_hands_nothing_over() {
     let cut =
-        HistoryEntry { reason: Some(Reason::NodeLost), ..ran("node-a", (-900, -800), Outcome::Interrupted) };
-    let known = Known::nothing().with("payout", [cut, ran("node-a", (-700, -600), Outcome::Succeeded)]);
+        HistoryEntry { reason: Some(Reason::NodeLost), ..ran("node-a", -900, -800, Outcome::Interrupted) };
+    let known = Known::nothing().with("payout", [cut, ran("node-a", -700, -600, Outcome::Succeeded)]);
     let picture = known.by_replica();
     assert_eq!((reserved(&picture), picture.arrows.len()), (Vec::new(), 0));
 }
 
 #[test]
 fn a_run_that_lost_its_lock_hands_it_over_however_it_ended() {
-    let cut = ran("node-a", (-900, -800), Outcome::Succeeded);
+    let cut = ran("node-a", -900, -800, Outcome::Succeeded);
     let lost = NewsKind::LockLost(cut.run.expect("it ran"));
-    let known = Known::nothing().with("payout", [cut, ran("node-b", (-700, -600), Outcome::Succeeded)]);
+    let known = Known::nothing().with("payout", [cut, ran("node-b", -700, -600, Outcome::Succeeded)]);
     assert_eq!(known.by_replica().arrows.len(), 0);
     let picture = known.told("node-a", -810, lost).by_replica();
     assert_eq!((reserved(&picture).len(), picture.arrows.len()), (1, 1));
@@ -101,9 +101,9 @@ fn of_many_handovers_the_newest_are_told() {
     let pair = |number: i64| {
         let cut = HistoryEntry {
             reason: Some(Reason::NodeLost),
-            ..ran("node-a", (number * 60 - 3_600, number * 60 - 3_590), Outcome::Interrupted)
+            ..ran("node-a", number * 60 - 3_600, number * 60 - 3_590, Outcome::Interrupted)
         };
-        [cut, ran("node-b", (number * 60 - 3_570, number * 60 - 3_560), Outcome::Succeeded)]
+        [cut, ran("node-b", number * 60 - 3_570, number * 60 - 3_560, Outcome::Succeeded)]
     };
     let picture = Known::nothing().with("payout", (0..59).flat_map(pair)).by_replica();
     assert_eq!((reserved(&picture).len(), picture.arrows.len()), (40, 40));

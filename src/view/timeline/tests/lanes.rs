@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn each_replica_that_was_heard_of_or_ran_something_has_a_lane_by_name() {
-    let mut known = Known::nothing().with("backup", [ran("crontab-host", (-100, -50), Outcome::Succeeded)]);
+    let mut known = Known::nothing().with("backup", [ran("crontab-host", -100, -50, Outcome::Succeeded)]);
     known.peers.reverse();
     let picture = known.by_replica();
     assert_eq!(names(&picture), ["crontab-host", "node-a", "node-b", "did not run"]);
@@ -38,7 +38,7 @@ fn of_many_replicas_those_that_live_have_lanes_and_the_others_share_one() {
     known.peers =
         (0..50).map(|number| peer(named(number).as_str(), if number < 5 { -60 } else { 0 })).collect();
     let gone = named(0);
-    let known = known.with("backup", [ran(gone.as_str(), (-100, -60), Outcome::Succeeded)]);
+    let known = known.with("backup", [ran(gone.as_str(), -100, -60, Outcome::Succeeded)]);
     let picture = known.by_replica();
     assert_eq!(picture.lanes.len(), 42);
     assert_eq!(picture.lanes[0].name, "node-005");
@@ -55,10 +55,10 @@ fn by_job_the_first_forty_jobs_have_lanes_and_other_ticks_are_left_out() {
     let file =
         "[cluster]\nname = \"x\"\nstore = \"local\"\n".to_owned() + &(0..50).map(job).collect::<String>();
     let known = Known::of(&file)
-        .with("j00", [ran("node-a", (-100, -60), Outcome::Succeeded)])
+        .with("j00", [ran("node-a", -100, -60, Outcome::Succeeded)])
         .with("j39", [absent(-100, Outcome::Skipped, Reason::Overlap)])
-        .with("j40", [ran("node-a", (-100, -60), Outcome::Succeeded)])
-        .with("gone", [ran("node-a", (-100, -60), Outcome::Succeeded)]);
+        .with("j40", [ran("node-a", -100, -60, Outcome::Succeeded)])
+        .with("gone", [ran("node-a", -100, -60, Outcome::Succeeded)]);
     let picture = known.by_job();
     assert_eq!(picture.lanes.len(), 40);
     assert_eq!(picture.lanes[39].kind, LaneKind::Job("j39".parse().expect("a name")));

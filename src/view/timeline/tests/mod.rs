@@ -141,7 +141,7 @@ fn peer(name: &str, second: i64) -> Peer {
 }
 
 /// A run on a replica from one second to another, whose tick is when it began.
-fn ran(on: &str, (from, to): (i64, i64), outcome: Outcome) -> HistoryEntry {
+fn ran(on: &str, from: i64, to: i64, outcome: Outcome) -> HistoryEntry {
     let tick = Tick(at(from));
     HistoryEntry {
         run: Some(RunId::new()),

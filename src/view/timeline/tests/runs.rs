@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn a_run_is_a_bar_on_its_replicas_lane_from_its_start_to_its_end() {
     let known = Known::nothing()
-        .with("backup", [ran("node-a", (-1_800, -1_680), Outcome::Succeeded)])
-        .with("payout", [ran("node-b", (-900, -860), Outcome::Failed)]);
+        .with("backup", [ran("node-a", -1_800, -1_680, Outcome::Succeeded)])
+        .with("payout", [ran("node-b", -900, -860, Outcome::Failed)]);
     let picture = known.by_replica();
     assert_eq!(names(&picture), ["node-a", "node-b", "did not run"]);
     assert_eq!(places(&picture), [(0, 450, 30), (1, 675, 10)]);
@@ -28,10 +28,10 @@ fn a_bar_ends_at_the_edge_has_two_units_at_least_and_is_left_out_elsewhere() {
     let known = Known::nothing().with(
         "backup",
         [
-            ran("node-a", (-4_000, -3_400), Outcome::Succeeded),
-            ran("node-a", (-1_800, -1_800), Outcome::Succeeded),
-            ran("node-a", (-1, 0), Outcome::Succeeded),
-            ran("node-a", (-5_000, -3_601), Outcome::Succeeded),
+            ran("node-a", -4_000, -3_400, Outcome::Succeeded),
+            ran("node-a", -1_800, -1_800, Outcome::Succeeded),
+            ran("node-a", -1, 0, Outcome::Succeeded),
+            ran("node-a", -5_000, -3_601, Outcome::Succeeded),
         ],
     );
     assert_eq!(places(&known.by_replica()), [(0, 0, 50), (0, 450, 2), (0, 898, 2)]);
@@ -47,7 +47,7 @@ fn each_outcome_has_an_end_of_its_own() {
         (Outcome::Interrupted, BarEnd::Broken),
         (Outcome::Unknown, BarEnd::Unknown),
     ] {
-        let picture = Known::nothing().with("backup", [ran("node-a", (-100, -50), outcome)]).by_replica();
+        let picture = Known::nothing().with("backup", [ran("node-a", -100, -50, outcome)]).by_replica();
         let shapes: Vec<&MarkShape> = present(&picture).iter().map(|mark| &mark.shape).collect();
         assert_eq!(shapes, [&MarkShape::Run { end, tick_x: None }], "{outcome}");
     }
@@ -64,7 +64,7 @@ fn a_current_run_is_open_at_the_present_and_ends_once() {
     assert_eq!(mark.title, "`backup`, tick of 11:53:20: running on node-a since 11:53:20 (6m 40s)");
     // The record was read before the run ended.
     let ended =
-        HistoryEntry { run: Some(known.running[0].run), ..ran("node-a", (-400, -200), Outcome::Succeeded) };
+        HistoryEntry { run: Some(known.running[0].run), ..ran("node-a", -400, -200, Outcome::Succeeded) };
     let known = known.with("backup", [ended.clone(), ended]);
     assert_eq!(places(&known.by_replica()), [(0, 800, 50)]);
 }
@@ -72,7 +72,7 @@ fn a_current_run_is_open_at_the_present_and_ends_once() {
 #[test]
 fn a_run_that_began_more_than_a_second_late_shows_its_tick() {
     let late = |cause: Cause, tick_ms: i64| {
-        let entry = ran("node-a", (-400, -200), Outcome::Succeeded);
+        let entry = ran("node-a", -400, -200, Outcome::Succeeded);
         HistoryEntry { tick: Tick(UtcMillis(at(-400).0 - tick_ms)), cause, ..entry }
     };
     for (entry, tick_x) in [
@@ -95,7 +95,7 @@ fn how_a_command_ended_and_what_is_unusual_is_in_the_title() {
         exit_code: Some(3),
         cause: Cause::Rerun,
         tick: Tick(at(-460)),
-        ..ran("node-a", (-400, -200), Outcome::Failed)
+        ..ran("node-a", -400, -200, Outcome::Failed)
     };
     let picture = Known::nothing().with("backup", [failed]).by_replica();
     assert_eq!(
@@ -106,8 +106,8 @@ fn how_a_command_ended_and_what_is_unusual_is_in_the_title() {
 
 #[test]
 fn runs_at_the_same_time_are_in_rows_of_their_own_up_to_four() {
-    let runs = (0..6).map(|number| ran("node-a", (-400 + number, -200), Outcome::Succeeded));
-    let after = ran("node-a", (-100, -50), Outcome::Succeeded);
+    let runs = (0..6).map(|number| ran("node-a", -400 + number, -200, Outcome::Succeeded));
+    let after = ran("node-a", -100, -50, Outcome::Succeeded);
     let picture = Known::nothing().with("backup", runs.chain([after])).by_replica();
     let mut rows: Vec<u8> = present(&picture).iter().map(|mark| mark.row).collect();
     rows.sort_unstable();

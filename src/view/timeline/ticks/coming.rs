@@ -39,7 +39,7 @@ pub(in crate::view::timeline) fn coming<'a>(
     let mut jobs: Vec<(Tick, &TimelineJob<'a>, &JobSpec)> = facts.jobs.iter().filter_map(next).collect();
     jobs.sort_by_key(|(first, job, _)| (*first, job.name));
     jobs.truncate(JOBS);
-    jobs.into_iter().flat_map(|(first, job, spec)| of_job(first, (job, spec), window)).collect()
+    jobs.into_iter().flat_map(|(first, job, spec)| of_job(first, job, spec, window)).collect()
 }
 
 /// Returns the instant after which ticks are not skipped because of a pause.
@@ -52,7 +52,8 @@ fn skipped_up_to(job: &TimelineJob<'_>, now: UtcMillis) -> UtcMillis {
 /// Returns the ticks of one job from its first one on.
 fn of_job<'a>(
     first: Tick,
-    (job, spec): (&TimelineJob<'a>, &JobSpec),
+    job: &TimelineJob<'a>,
+    spec: &JobSpec,
     window: &TimeWindow,
 ) -> Vec<ComingTick<'a>> {
     let usual = job.usual;

@@ -31,7 +31,8 @@ pub(in crate::view::timeline) struct Handover {
 /// Returns the handovers among these runs, which are in the order in which they began.
 pub(in crate::view::timeline) fn handovers(
     runs: &[TimelineRun<'_>],
-    (facts, specs): (&TimelineFacts<'_>, &TimelineSpecs<'_>),
+    facts: &TimelineFacts<'_>,
+    specs: &TimelineSpecs<'_>,
 ) -> Vec<Handover> {
     let lost: BTreeMap<RunId, UtcMillis> = facts
         .news
@@ -48,7 +49,9 @@ pub(in crate::view::timeline) fn handovers(
     let of_job = |runs: &[(usize, &TimelineRun<'_>)]| {
         let following = runs.iter().skip(1).map(Some).chain([None]);
         let pairs = runs.iter().zip(following);
-        pairs.filter_map(|(cut, next)| handover(*cut, next.copied(), (&lost, specs))).collect::<Vec<_>>()
+        pairs
+            .filter_map(|((at, cut), next)| handover(*at, cut, next.copied(), &lost, specs))
+            .collect::<Vec<_>>()
     };
     let mut all: Vec<Handover> = by_job.values().flat_map(|runs| of_job(runs)).collect();
     all.sort_by_key(|handover| handover.cut);
@@ -59,9 +62,11 @@ pub(in crate::view::timeline) fn handovers(
 /// Returns the handover between a run and the next one of its job; `None` if the run was not cut short, or
 /// its own replica went on.
 fn handover(
-    (at, cut): (usize, &TimelineRun<'_>),
+    at: usize,
+    cut: &TimelineRun<'_>,
     next: Option<(usize, &TimelineRun<'_>)>,
-    (lost, specs): (&BTreeMap<RunId, UtcMillis>, &TimelineSpecs<'_>),
+    lost: &BTreeMap<RunId, UtcMillis>,
+    specs: &TimelineSpecs<'_>,
 ) -> Option<Handover> {
     let lost_at = cut.run.and_then(|run| lost.get(&run).copied());
     if let Some(until) = cut.locked_until {

@@ -99,7 +99,7 @@ impl GuardState {
         match self.stage {
             Stage::Watching => self.step_watching(event, now),
             Stage::Stopping { kill_at } => self.step_stopping(event, now, kill_at),
-            Stage::Killing { again_at, pause } => self.step_killing(event, now, (again_at, pause)),
+            Stage::Killing { again_at, pause } => self.step_killing(event, now, again_at, pause),
             Stage::Released if event == GuardEvent::Childless => GuardAction::Leave,
             Stage::Released => GuardAction::Wait,
         }
@@ -171,7 +171,8 @@ impl GuardState {
         &mut self,
         event: GuardEvent,
         now: BootInstant,
-        (again_at, pause): (BootInstant, Duration),
+        again_at: BootInstant,
+        pause: Duration,
     ) -> GuardAction {
         match event {
             GuardEvent::Childless => GuardAction::ReportEmpty,
