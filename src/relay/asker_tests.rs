@@ -59,8 +59,8 @@ impl Scene {
     }
 }
 
-/// A part of an answer: the number of its question, its own, and the byte at which this text begins.
-fn answer((number, part, from): (u32, u32, u64), text: &str, end: Option<OutputEnd>) -> OutputAnswer {
+/// A part of an answer: the number of its question, its own, and the byte at which its text begins.
+fn answer(number: u32, part: u32, from: u64, text: &str, end: Option<OutputEnd>) -> OutputAnswer {
     OutputAnswer { number, part, from, missing: 0, bytes: text.into(), size: from + text.len() as u64, end }
 }
 
@@ -75,16 +75,16 @@ async fn pieces_are_returned_in_order_and_the_next_question_begins_after_them() 
     assert_eq!((question.number, question.start), (1, LogStart::LastLines(2)));
 
     let parts = [
-        answer((1, 0, 90), "one\n", None),
-        answer((1, 1, 94), "", None),
-        answer((1, 2, 94), "two\n", Some(OutputEnd::Pause)),
+        answer(1, 0, 90, "one\n", None),
+        answer(1, 1, 94, "", None),
+        answer(1, 2, 94, "two\n", Some(OutputEnd::Pause)),
     ];
     scene.leave(&parts).await;
 
     assert_eq!(scene.news().await, [piece(90, "one\n"), piece(94, ""), piece(94, "two\n")]);
     let question = scene.questions().await.pop().expect("a question");
     assert_eq!((question.number, question.start), (2, LogStart::Byte(98)));
-    scene.leave(&[answer((2, 0, 98), "", Some(OutputEnd::Over))]).await;
+    scene.leave(&[answer(2, 0, 98, "", Some(OutputEnd::Over))]).await;
     assert_eq!(scene.output.look().await, Ok(Some(OutputNews::Over)));
 }
 
@@ -92,7 +92,7 @@ async fn pieces_are_returned_in_order_and_the_next_question_begins_after_them() 
 async fn a_part_that_was_lost_is_asked_for_again_and_one_that_came_twice_is_returned_once() {
     let mut scene = Scene::new(LogStart::Byte(0)).await;
     scene.question().await;
-    let (one, three) = (answer((1, 0, 0), "one\n", None), answer((1, 2, 8), "three\n", None));
+    let (one, three) = (answer(1, 0, 0, "one\n", None), answer(1, 2, 8, "three\n", None));
 
     scene.leave(&[one.clone(), one, three]).await;
 
@@ -100,9 +100,9 @@ async fn a_part_that_was_lost_is_asked_for_again_and_one_that_came_twice_is_retu
     let question = scene.question().await;
     assert_eq!((question.number, question.start), (2, LogStart::Byte(4)));
     // What belongs to an earlier question, or is no answer, changes nothing.
-    scene.leave(&[answer((1, 0, 0), "one\n", None)]).await;
+    scene.leave(&[answer(1, 0, 0, "one\n", None)]).await;
     scene.store.leave(&Slip::Tell(scene.output.asker), "{}", TTL).await.expect("it is left");
-    scene.leave(&[answer((2, 0, 4), "two\n", None)]).await;
+    scene.leave(&[answer(2, 0, 4, "two\n", None)]).await;
     assert_eq!(scene.news().await, [piece(4, "two\n")]);
 }
 
@@ -110,7 +110,7 @@ async fn a_part_that_was_lost_is_asked_for_again_and_one_that_came_twice_is_retu
 async fn the_last_bytes_and_the_end_may_come_together() {
     let mut scene = Scene::new(LogStart::Byte(0)).await;
     scene.question().await;
-    scene.leave(&[answer((1, 0, 0), "one\n", Some(OutputEnd::Over))]).await;
+    scene.leave(&[answer(1, 0, 0, "one\n", Some(OutputEnd::Over))]).await;
     assert_eq!(scene.output.next().await, Ok(piece(0, "one\n")));
     assert_eq!(scene.output.next().await, Ok(OutputNews::Over));
 }
@@ -130,14 +130,14 @@ async fn a_replica_that_does_not_answer_is_asked_twice_and_given_up_after_two_se
 async fn a_replica_that_is_busy_is_asked_again() {
     let mut scene = Scene::new(LogStart::Byte(0)).await;
     scene.question().await;
-    scene.leave(&[answer((1, 0, 0), "", Some(OutputEnd::Busy))]).await;
+    scene.leave(&[answer(1, 0, 0, "", Some(OutputEnd::Busy))]).await;
     let began = Instant::now();
     while scene.output.number == 1 {
         assert_eq!(scene.output.look().await, Ok(None));
         sleep(PAUSES.0).await;
     }
     assert!(began.elapsed() >= ASK_AGAIN.0 / 2, "{:?}", began.elapsed());
-    scene.leave(&[answer((2, 0, 0), "one\n", None)]).await;
+    scene.leave(&[answer(2, 0, 0, "one\n", None)]).await;
     assert_eq!(scene.output.next().await, Ok(piece(0, "one\n")));
 }
 
@@ -146,6 +146,6 @@ async fn a_piece_of_the_largest_size_fits_beside_nothing_else_and_arrives_whole(
     let mut scene = Scene::new(LogStart::Byte(0)).await;
     scene.question().await;
     let text = "x".repeat(PIECE_BYTES);
-    scene.leave(&[answer((1, 0, 0), &text, None)]).await;
+    scene.leave(&[answer(1, 0, 0, &text, None)]).await;
     assert_eq!(scene.news().await, [piece(0, &text)]);
 }

@@ -96,7 +96,7 @@ impl AnswerSession {
                 Ok(look) => look,
                 Err(error) => return self.end(OutputEnd::Unreadable(error.to_string()), read).await,
             };
-            let step = step(&look, (self.began, self.told), Instant::now());
+            let step = step(&look, self.began, self.told, Instant::now());
             let has_more = look.range.next() < look.range.size && !look.range.bytes.is_empty();
             if let AnswerStep::Leave(end) = step {
                 read = look.range.next();
@@ -157,7 +157,7 @@ impl AnswerSession {
 }
 
 /// Returns what to do after a look, in an answer that began then, and whose last part was left then.
-fn step(look: &LogLook, (began, told): (Instant, Option<Instant>), now: Instant) -> AnswerStep {
+fn step(look: &LogLook, began: Instant, told: Option<Instant>, now: Instant) -> AnswerStep {
     let LogLook { is_running, range } = look;
     let lasts = now.duration_since(began);
     let pause = (lasts >= LASTS).then_some(OutputEnd::Pause);
@@ -200,7 +200,7 @@ mod tests {
             ("", false, false, Some(0), 1_000, Leave(Some(Absent))),
         ] {
             let range = LogRange { from: 0, missing: 0, bytes: bytes.into(), size: 4, exists };
-            let found = step(&LogLook { is_running, range }, (began, told.map(ms)), ms(now));
+            let found = step(&LogLook { is_running, range }, began, told.map(ms), ms(now));
             assert_eq!(found, expected, "{bytes:?} {is_running} {exists} {told:?} {now}");
         }
     }

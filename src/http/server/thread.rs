@@ -78,7 +78,7 @@ impl HttpThread {
         let (name, stopped) = (if served.is_some() { NAMES.0 } else { NAMES.1 }, stop.clone());
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             set_thread_nice(NICE);
-            run(&runtime, (served, responder), open_store, stopped);
+            run(&runtime, served, responder, open_store, stopped);
             // Nobody may wait for it.
             let _ = end.send(());
         })?;
@@ -111,7 +111,8 @@ impl HttpHandle {
 
 fn run(
     runtime: &Runtime,
-    (served, responder): (Option<Served>, OutputResponder),
+    served: Option<Served>,
+    responder: OutputResponder,
     open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError>,
     stop: CancellationToken,
 ) {

@@ -32,7 +32,8 @@ enum PrintEnd {
 
 /// Shows the output of a run that is not here.
 pub(super) async fn show_elsewhere(
-    (args, store): (&LogsArgs, &Arc<dyn Store>),
+    args: &LogsArgs,
+    store: &Arc<dyn Store>,
     newer: &TickView,
     here: Option<&RunEntry>,
     screen: &mut Screen<'_>,

@@ -78,7 +78,7 @@ pub(crate) async fn run(
             Ok((store, job)) => {
                 let asked = find_elsewhere(args, job, here.as_ref(), store.as_ref());
                 if let Some(newer) = screen.during(FOR_STORE, asked).await? {
-                    return show_elsewhere((args, &store), &newer, here.as_ref(), screen).await;
+                    return show_elsewhere(args, &store, &newer, here.as_ref(), screen).await;
                 }
             }
             Err(failure) if here.is_some() => {

@@ -169,7 +169,7 @@ async fn of_a_newer_run_whose_replica_does_not_answer_the_kept_end_is_shown_unle
 #[tokio::test]
 async fn a_newer_run_elsewhere_is_shown_by_its_replica_and_followed_to_its_end() {
     let bench = bench().await;
-    ran(&bench, 1, (OUTPUT, "")).await;
+    ran(&bench, 1, OUTPUT, "").await;
     bench.open("backup").await;
     bench.at(600);
     let lease = bench.win("backup", "n2", 2, 600).await;
