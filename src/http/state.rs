@@ -74,7 +74,7 @@ pub(super) struct Shared {
     pub(super) dropped_log_lines: fn() -> u64,
     pub(super) clock: Arc<dyn Clock>,
     /// What the server counts.
-    pub(super) tally: HttpTally,
+    pub(super) tally: Arc<HttpTally>,
     /// The addresses that sent wrong tokens lately.
     pub(super) wrong_tokens: WrongTokens,
     /// What is known of all jobs while somebody looks.
@@ -117,7 +117,7 @@ impl Shared {
             store_kind,
             dropped_log_lines,
             clock,
-            tally: HttpTally::of(&paths),
+            tally: Arc::new(HttpTally::of(&paths)),
             wrong_tokens: WrongTokens::default(),
             jobs: Mutex::new(jobs),
         }

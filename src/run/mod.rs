@@ -38,6 +38,8 @@ pub use history::running_sign::{Sign, SignState};
 pub use history::site::Site;
 pub use job::Job;
 pub(crate) use output::log_parts::{LogPart, parts};
+pub use output::log_range::{LogRange, LogStart};
+pub(crate) use output::log_range::{read_range, start_of_last};
 pub use output::sink::JobOutput;
 pub use output::tail::tail_of_attempts;
 pub use procs::ancestry::{Enclosing, enclosing_runs, is_descendant};

@@ -128,10 +128,12 @@ pub enum ReadCommand {
         solocron why backup 2026-11-23 02:30"
     )]
     Why(WhyArgs),
-    /// Show the output of a job's last run on this node
+    /// Show the output of a job's last run, from whichever replica has it
     #[command(
         after_help = "On a terminal stderr lines are red; in a pipe each line is as stored: time (UTC), out or err, text.\n\n\
-        Exit codes: 0 shown, 1 a newer run is on another node (its last 4 KiB are shown), or there is no run."
+        The replica of a run on another machine is asked for its output through the store. If it does not answer, the last 4 KiB \
+        are shown, which the store keeps.\n\n\
+        Exit codes: 0 shown, 1 its replica does not answer, or there is no run."
     )]
     Logs(LogsArgs),
     /// Print a jobs.toml made from the file of another program

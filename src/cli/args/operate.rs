@@ -39,8 +39,8 @@ pub enum Operating {
         after_help = "Uses the job's own lock; scheduled ticks are not affected. Prints the run's id on stdout once a replica \
         has taken it. During another run, the job's `overlap` decides: `skip` skips it, `wait` waits for up to \
         `start_deadline`, `replace` stops the other first. A paused job can be triggered, too.\n\n\
-        With --follow the output of all attempts is printed as it comes where the run is on this machine (its log is in this \
-        state folder); for a run on another machine, the last 4 KiB are printed when it has ended. The command exits as the run did \
+        With --follow the output of all attempts is printed as it comes, wherever the run is: its replica is asked through the \
+        store. If that does not answer, the last 4 KiB are printed when the run has ended. The command exits as the run did \
         (128+n for signal n). Ctrl-C leaves the run alone: `kill` stops it.\n\n\
         Exit codes: 0 a replica runs it, 1 no replica can take it, or took it in time, 2 unknown job, 69 store unreachable, 75 \
         skipped, 78 no usable [cluster]."

@@ -1,5 +1,6 @@
-//! Follows a triggered run to its end. If its log is on this machine, its output is printed as it is written; else the end of
-//! the output, which the store keeps, is printed after the run.
+//! Follows a triggered run to its end, and prints its output as it comes: from its log if that is on this machine, else from
+//! its replica, which is asked through the store. Of a replica that does not answer, the end of the output is printed after the
+//! run, which the store keeps.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::cli::exit::Failure;
 use crate::cli::print::output::Screen;
 use crate::cli::read::logs::reader::LogText;
+use crate::cli::read::logs::remote_text::{RemoteText, TextEnd, TextNews};
 use crate::cli::read::logs::unreadable;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::{HistoryEntry, Record};
@@ -17,7 +19,8 @@ use crate::operate::OperateError;
 use crate::operate::operator::Operator;
 use crate::operate::outage::OutageWait;
 use crate::operate::wait::LOOK_EVERY;
-use crate::run::{RunError, RunLogs};
+use crate::relay::OutputSource;
+use crate::run::{LogStart, RunError, RunLogs};
 use crate::time::{Clock, SystemClock};
 
 use super::show_wait::wait_out;
@@ -31,6 +34,9 @@ const SIGN_WITHIN: Duration = Duration::from_secs(1);
 /// How long after the end of a run its log is complete.
 const LOG_WITHIN: Duration = Duration::from_secs(10);
 
+/// So many pieces of output are printed before the record is read again.
+const PIECES: usize = 16;
+
 /// The log of a run, if it is on this machine.
 struct LocalLog<'a> {
     logs: RunLogs,
@@ -43,6 +49,17 @@ struct LocalLog<'a> {
     has_printed: bool,
 }
 
+/// The output of a run that is on another machine.
+struct RemoteLog {
+    /// The replica's name.
+    node: String,
+    /// `None` once no more comes.
+    text: Option<RemoteText>,
+    has_printed: bool,
+    /// Whether some of it was not received.
+    has_failed: bool,
+}
+
 /// Prints the output of the run, and waits for its end, however long that takes. Returns the run's entry.
 pub(super) async fn follow(
     operator: &Operator,
@@ -52,17 +69,27 @@ pub(super) async fn follow(
 ) -> Result<HistoryEntry, Failure> {
     let mut log = LocalLog::of(&operator.job.name, run, state_dir, screen);
     let (began, mut over_since, mut outage) = (Instant::now(), None::<Instant>, OutageWait::default());
-    let mut elsewhere = None;
+    let mut elsewhere: Option<RemoteLog> = None;
     loop {
         log.print_new(screen)?;
-        if let Some(node) = elsewhere.as_ref().filter(|_| !outage.is_under_way()) {
-            let what = format!("waiting for the end of the run on {node}; Ctrl-C does not stop it");
-            screen.wait(&what);
+        if let Some(remote) = &mut elsewhere {
+            remote.print_new(screen).await?;
+            if !outage.is_under_way() {
+                let node = &remote.node;
+                screen.wait(&format!("waiting for the end of the run on {node}; Ctrl-C does not stop it"));
+            }
         }
         if let Some((record, entry)) = wait_out(&mut outage, look(operator, run).await, screen)? {
             if let Some(entry) = entry {
                 screen.end_wait();
-                log.print_rest(&entry, screen).await?;
+                let remote = match elsewhere {
+                    None if !log.is_found()? => RemoteLog::of_ended(operator, run, &entry, screen),
+                    remote => remote,
+                };
+                match remote {
+                    Some(remote) => remote.print_rest(&entry, screen).await?,
+                    None => log.print_rest(&entry, screen).await?,
+                }
                 return Ok(entry);
             }
             // The end and its entry are written in one step: an entry that is missing now was deleted.
@@ -72,9 +99,7 @@ pub(super) async fn follow(
                 return Err(unknown_end(&operator.job.name, run));
             }
             if !log.is_here && elsewhere.is_none() && began.elapsed() > SIGN_WITHIN {
-                let node = record.owner.as_ref().map_or("another node", NodeName::as_str).to_owned();
-                screen.say(&format!("runs on {node}; its output is printed when it has ended\n"));
-                elsewhere = Some(node);
+                elsewhere = Some(RemoteLog::of_running(operator, run, record.owner, screen));
             }
         }
         sleep(LOOK_EVERY).await;
@@ -115,6 +140,15 @@ impl<'a> LocalLog<'a> {
         Ok(())
     }
 
+    /// Whether the run is or was on this machine.
+    fn is_found(&mut self) -> Result<bool, Failure> {
+        let failed = |error: RunError| Failure::failed(error.to_string());
+        // In this order: a run that ends in between is found by one of both.
+        self.is_here = self.is_here || self.logs.is_running(self.job, self.run);
+        self.is_here = self.is_here || self.logs.find(self.run).map_err(failed)?.is_some();
+        Ok(self.is_here)
+    }
+
     /// Prints, after the end of the run, the rest of its log; if the log is not here, the end of the output that the store
     /// keeps.
     async fn print_rest(mut self, entry: &HistoryEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
@@ -122,14 +156,79 @@ impl<'a> LocalLog<'a> {
         while self.logs.is_running(self.job, self.run) && began.elapsed() < LOG_WITHIN {
             sleep(LOOK_EVERY).await;
         }
-        let failed = |error: RunError| Failure::failed(error.to_string());
-        self.is_here = self.is_here || self.logs.find(self.run).map_err(failed)?.is_some();
+        self.is_found()?;
         self.print_new(screen)?;
         if !self.has_printed {
             return print_kept(entry, self.is_here, screen);
         }
         screen.print_output(&self.text.rest()).map(drop)
     }
+}
+
+impl RemoteLog {
+    /// Returns the output of the run that is running on this replica, and prints which one that is.
+    fn of_running(operator: &Operator, run: RunId, owner: Option<NodeName>, screen: &mut Screen<'_>) -> Self {
+        let node = owner.as_ref().map_or("another node", NodeName::as_str).to_owned();
+        screen.say(&format!("runs on {node}\n"));
+        let text = owner.map(|node| text_of(operator, run, node, screen));
+        Self { node, text, has_printed: false, has_failed: false }
+    }
+
+    /// Returns the output of a run that has ended; `None` if nothing was run.
+    fn of_ended(operator: &Operator, run: RunId, entry: &HistoryEntry, screen: &Screen<'_>) -> Option<Self> {
+        let node = entry.node.clone().filter(|_| entry.started.is_some())?;
+        let (name, text) = (node.to_string(), text_of(operator, run, node, screen));
+        Some(Self { node: name, text: Some(text), has_printed: false, has_failed: false })
+    }
+
+    /// Prints what has come since the last call.
+    async fn print_new(&mut self, screen: &mut Screen<'_>) -> Result<(), Failure> {
+        for _ in 0..PIECES {
+            let Some(text) = &mut self.text else { return Ok(()) };
+            let Some(news) = text.look().await else { return Ok(()) };
+            if self.print(news, screen)? {
+                screen.say("note: the end of its output is printed when the run has ended\n");
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints news of the output. Returns whether the rest of it cannot be received, which is said.
+    fn print(&mut self, news: TextNews, screen: &mut Screen<'_>) -> Result<bool, Failure> {
+        let end = match news {
+            TextNews::Text { text, .. } => {
+                // Every second without output.
+                if !text.is_empty() {
+                    self.has_printed = true;
+                    screen.print_output(&text)?;
+                }
+                return Ok(false);
+            }
+            TextNews::End(end) => end,
+        };
+        if let Some(text) = self.text.take() {
+            screen.print_output(&text.rest())?;
+        }
+        let TextEnd::Failed(why) = end else { return Ok(false) };
+        screen.say(&format!("warning: {why}\n"));
+        self.has_failed = true;
+        Ok(true)
+    }
+
+    /// Prints, after the end of the run, the rest of its output or, if that is not to be had, the end that the store keeps.
+    async fn print_rest(mut self, entry: &HistoryEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
+        while let Some(text) = &mut self.text {
+            let news = text.next().await;
+            self.print(news, screen)?;
+        }
+        if self.has_printed && !self.has_failed { Ok(()) } else { print_kept(entry, false, screen) }
+    }
+}
+
+/// Returns the whole output of a run on this replica.
+fn text_of(operator: &Operator, run: RunId, node: NodeName, screen: &Screen<'_>) -> RemoteText {
+    let source = OutputSource { node, job: operator.job.name.clone(), run };
+    RemoteText::new(Arc::clone(&operator.store), source, LogStart::Byte(0), screen.out_colour)
 }
 
 /// Prints the end of the output that the store keeps.

@@ -1,4 +1,5 @@
-//! Starts the HTTP server of a replica: binds its address, reads its tokens, and passes on what a reload changes.
+//! Starts the HTTP server of a replica: binds its address, reads its tokens, and passes on what a reload changes. Its thread
+//! answers questions for the output of the replica's runs, with and without HTTP.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,6 +12,7 @@ use crate::cli::exit::Failure;
 use crate::config::{Config, HttpSettings, ListenAddress, Problem, Source, read_private, token_problem};
 use crate::http::{HttpHandle, HttpOptions, HttpSources, HttpThread, TokenBook, TokenText};
 use crate::job::NodeName;
+use crate::relay::OutputResponder;
 use crate::store::{Store, StoreError};
 
 /// The socket of the server, which does not serve yet.
@@ -41,36 +43,37 @@ impl HttpSocket {
         }
     }
 
-    /// Starts to serve. Returns `None` if there is nothing to serve, or no thread for it, which is logged.
+    /// Starts to serve, and to answer questions for output. Returns `None` if there is no thread for it, which is logged.
     pub(crate) fn serve(
         self,
         node: &NodeName,
         sources: HttpSources,
+        responder: OutputResponder,
         open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError> + Send + 'static,
     ) -> Option<HttpHandle> {
         let listener = match self {
-            Self::Bound(listener) => listener,
-            Self::Off => return None,
+            Self::Bound(listener) => Some(listener),
+            Self::Off => None,
             Self::Taken(listen, error) => {
                 warn!(%node, address = %listen.address, %error, "no HTTP: use --listen or --no-http");
-                return None;
+                None
             }
         };
         let has_tokens = !sources.options.borrow().tokens.is_empty();
-        match HttpThread::start(listener, sources, open_store) {
-            Ok(handle) => {
-                let address = handle.address;
-                info!(%node, %address, "serving HTTP");
-                if !has_tokens && !address.ip().to_canonical().is_loopback() {
-                    warn!(%node, %address, "HTTP serves only health and metrics here: add [http.tokens] for the rest");
-                }
-                Some(handle)
-            }
+        let handle = match HttpThread::start(listener, sources, responder, open_store) {
+            Ok(handle) => handle,
             Err(error) => {
-                warn!(%node, %error, "no HTTP: its thread cannot be started");
-                None
+                warn!(%node, %error, "no HTTP, and no output for other machines: their thread cannot be started");
+                return None;
+            }
+        };
+        if let Some(address) = handle.address {
+            info!(%node, %address, "serving HTTP");
+            if !has_tokens && !address.ip().to_canonical().is_loopback() {
+                warn!(%node, %address, "HTTP serves only health and metrics here: add [http.tokens] for the rest");
             }
         }
+        Some(handle)
     }
 }
 

@@ -25,6 +25,7 @@ use crate::hold::{LeaseFile, Stop};
 use crate::http::{HttpHandle, HttpSources, Progress};
 use crate::job::{JobName, NodeName};
 use crate::metrics::Metrics;
+use crate::relay::OutputResponder;
 use crate::replica::{Alive, Replica};
 use crate::run::{Guards, Job, JobOutput, RunLogs, raise_file_limit};
 use crate::time::{Clock, SystemClock};
@@ -96,7 +97,8 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             dropped_log_lines: log_writer::dropped_lines,
             clock: Arc::new(SystemClock),
         };
-        let served = socket.serve(&node, sources, session.store_opener());
+        let responder = OutputResponder::new(node.clone(), &session.state_dir);
+        let served = socket.serve(&node, sources, responder, session.store_opener());
         let (reloader, reloads) =
             Reloader::new(&session, node.clone(), global, args, options, metrics.tally());
         tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, reload_requests.clone()).run());

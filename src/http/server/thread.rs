@@ -1,4 +1,5 @@
-//! The thread of the HTTP server, with a runtime of its own, so that no request can delay the replica's work.
+//! The thread of the HTTP server, with a runtime of its own, so that no request can delay the replica's work. It also answers
+//! questions for the output of runs, and exists for that where HTTP is off.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -16,20 +17,25 @@ use tracing::warn;
 use crate::http::board::read_when_due;
 use crate::http::route::serve::router;
 use crate::http::state::{HttpSources, Shared};
+use crate::metrics::HttpTally;
+use crate::relay::OutputResponder;
 use crate::run::set_thread_nice;
 use crate::store::{Store, StoreError};
 
 use super::connection;
 use super::slots::ConnectionSlots;
 
-/// The name of the thread, as `top -H` shows it.
-const NAME: &str = "http";
+/// The name of the thread, as `top -H` shows it; the second where HTTP is off.
+const NAMES: (&str, &str) = ("http", "output");
 
 /// How much lower its priority is than that of the replica.
 const NICE: i32 = 10;
 
 /// The pause after a connection could not be accepted: no descriptor may be free.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Threads for calls that block, such as reading a log. A disk that hangs holds four of them.
+const BLOCKING_THREADS: usize = 8;
 
 /// How long the end waits for connections, and the caller of `stop` for the thread.
 const ENDS_WITHIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(1));
@@ -41,35 +47,56 @@ pub struct HttpThread;
 /// The running thread.
 #[derive(Debug)]
 pub struct HttpHandle {
-    /// Where it listens.
-    pub address: SocketAddr,
+    /// Where it listens; `None` where HTTP is off.
+    pub address: Option<SocketAddr>,
     stop: CancellationToken,
     ended: mpsc::Receiver<()>,
 }
 
 impl HttpThread {
-    /// Serves connections of this listener until the handle is stopped. `open_store` connects to the store of the
-    /// replica once more, on the thread's runtime: no reading for a page delays a request of the replica.
+    /// Serves connections of this listener, if there is one, and answers questions, until the handle is stopped.
+    /// `open_store` connects to the store of the replica once more, on the thread's runtime: no reading for a page delays
+    /// a request of the replica.
     ///
     /// # Errors
     /// If the thread or its runtime cannot be created.
     pub fn start(
-        listener: TcpListener,
+        listener: Option<TcpListener>,
         sources: HttpSources,
+        responder: OutputResponder,
         open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError> + Send + 'static,
     ) -> io::Result<HttpHandle> {
-        let (address, stop) = (listener.local_addr()?, CancellationToken::new());
-        listener.set_nonblocking(true)?;
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let stop = CancellationToken::new();
+        let served = listener.map(|listener| Served::new(listener, sources)).transpose()?;
+        let address = served.as_ref().map(|served| served.shared.address);
+        let runtime = Builder::new_current_thread()
+            .max_blocking_threads(BLOCKING_THREADS)
+            .thread_keep_alive(Duration::MAX)
+            .enable_all()
+            .build()?;
         let (end, ended) = mpsc::channel();
-        let (shared, stopped) = (Arc::new(Shared::new(address, sources)), stop.clone());
-        std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
+        let (name, stopped) = (if served.is_some() { NAMES.0 } else { NAMES.1 }, stop.clone());
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             set_thread_nice(NICE);
-            run(&runtime, listener, shared, open_store, stopped);
+            run(&runtime, served, responder, open_store, stopped);
             // Nobody may wait for it.
             let _ = end.send(());
         })?;
         Ok(HttpHandle { address, stop, ended })
+    }
+}
+
+/// What is served over HTTP.
+struct Served {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+impl Served {
+    fn new(listener: TcpListener, sources: HttpSources) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let shared = Arc::new(Shared::new(listener.local_addr()?, sources));
+        Ok(Self { listener, shared })
     }
 }
 
@@ -84,43 +111,64 @@ impl HttpHandle {
 
 fn run(
     runtime: &Runtime,
-    listener: TcpListener,
-    shared: Arc<Shared>,
+    served: Option<Served>,
+    responder: OutputResponder,
     open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError>,
     stop: CancellationToken,
 ) {
     runtime.block_on(async move {
-        let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-        let (router, slots) = (router(Arc::clone(&shared)), ConnectionSlots::default());
-        let mut connections = JoinSet::new();
-        let mut reader = JoinSet::new();
+        // The first thread for blocking calls is started here and never ends: once the jobs have used up the process limit of
+        // the user, no thread can be created, and tokio panics if it has none.
+        let _ = spawn_blocking(|| ()).await;
+        let mut readers = JoinSet::new();
         match open_store() {
-            Ok(store) => drop(reader.spawn(read_when_due(Arc::clone(&shared), store))),
-            Err(error) => {
-                warn!(%error, "HTTP: the store cannot be opened, only what this replica saw is served")
+            Ok(store) => {
+                let tally = served.as_ref().map(|served| Arc::clone(&served.shared.tally));
+                let tally = tally.unwrap_or_else(|| Arc::new(HttpTally::of(&[])));
+                readers.spawn(responder.run(Arc::clone(&store), tally, stop.clone()));
+                if let Some(served) = &served {
+                    readers.spawn(read_when_due(Arc::clone(&served.shared), store));
+                }
             }
+            Err(error) => warn!(
+                %error,
+                "the store cannot be opened once more: metrics tell only what this replica saw, and the output of its runs \
+                 is shown on this machine alone"
+            ),
         }
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => break,
-                Some(_) = connections.join_next() => {}
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => match slots.take() {
-                        Some(slot) => drop(connections.spawn(connection::serve(
-                            stream, peer, slot, router.clone(), stop.clone(),
-                        ))),
-                        None => {
-                            shared.tally.count_refused();
-                            refuse(&stream);
-                        }
-                    },
-                    Err(_) => sleep(PAUSE).await,
-                },
-            }
+        match served {
+            Some(served) => serve(served, stop).await,
+            None => stop.cancelled().await,
         }
-        drop(listener);
-        let _ = timeout(ENDS_WITHIN.0, async { while connections.join_next().await.is_some() {} }).await;
     });
+}
+
+/// Serves connections until it is stopped.
+async fn serve(served: Served, stop: CancellationToken) {
+    let Served { listener, shared } = served;
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let (router, slots) = (router(Arc::clone(&shared)), ConnectionSlots::default());
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => match slots.take() {
+                    Some(slot) => drop(connections.spawn(connection::serve(
+                        stream, peer, slot, router.clone(), stop.clone(),
+                    ))),
+                    None => {
+                        shared.tally.count_refused();
+                        refuse(&stream);
+                    }
+                },
+                Err(_) => sleep(PAUSE).await,
+            },
+        }
+    }
+    drop(listener);
+    let _ = timeout(ENDS_WITHIN.0, async { while connections.join_next().await.is_some() {} }).await;
 }
 
 /// Tells a client that all connections are in use, as far as the socket takes that at once.

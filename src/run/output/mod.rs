@@ -5,5 +5,6 @@ pub(super) mod disk_reserve;
 mod lines;
 pub(super) mod log_file;
 pub(super) mod log_parts;
+pub(super) mod log_range;
 pub(super) mod sink;
 pub(super) mod tail;

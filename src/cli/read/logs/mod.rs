@@ -1,11 +1,12 @@
-//! `logs`: the output of a job's last run on this node, below a line with run, node and time. If a newer run is on another
-//! node, it names that node, and prints the end of that run's output, which the store keeps.
+//! `logs`: the output of a job's last run, below a line with run, node and time. If the run is on this node, its files are
+//! read; else its replica is asked for them through the store.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use elsewhere::show_elsewhere;
 use reader::LogText;
 
 use crate::cli::args::global::GlobalArgs;
@@ -17,7 +18,7 @@ use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::{note_absence, reach_jobs, unknown_to_all};
 use crate::cli::session::state_dir;
 use crate::cli::session::target::{ClusterTarget, PlaceArgs};
-use crate::job::{JobName, Outcome};
+use crate::job::{JobName, Outcome, RunId};
 use crate::run::{RunEntry, RunError, RunLogs};
 use crate::store::{KEPT_ENTRIES, Store};
 use crate::time::UtcMillis;
@@ -41,7 +42,7 @@ pub struct LogsArgs {
     /// Print only the last N lines
     #[arg(long, value_name = "N")]
     pub tail: Option<usize>,
-    /// Look on this node alone; do not ask the store for a newer run
+    /// Look on this node alone; ask neither the store for a newer run nor another replica for its output
     #[arg(long)]
     pub local: bool,
     /// Print escape sequences as they are; a terminal obeys them
@@ -77,7 +78,7 @@ pub(crate) async fn run(
             Ok((store, job)) => {
                 let asked = find_elsewhere(args, job, here.as_ref(), store.as_ref());
                 if let Some(newer) = screen.during(FOR_STORE, asked).await? {
-                    return show_elsewhere(args, &newer, here.as_ref(), screen);
+                    return show_elsewhere(args, &store, &newer, here.as_ref(), screen).await;
                 }
             }
             Err(failure) if here.is_some() => {
@@ -151,28 +152,6 @@ async fn find_elsewhere(
     Ok(found.into_iter().next_back().filter(|_| here.is_none()))
 }
 
-fn show_elsewhere(
-    args: &LogsArgs,
-    newer: &TickView,
-    here: Option<&RunEntry>,
-    screen: &mut Screen<'_>,
-) -> Result<Exit, Failure> {
-    let node = newer.node.as_ref().map_or("another node".to_owned(), ToString::to_string);
-    let job = &newer.job;
-    let local = here.map_or(String::new(), |here| {
-        format!("\n  note: `solocron logs {job} --local` shows the last run here, of tick {}", here.tick)
-    });
-    let what = if here.is_some() { "a newer run of" } else { "the run of" };
-    screen.say(&format!("note: {what} `{job}` is on {node}: its log is there{local}\n"));
-    screen.print(&head(newer, None))?;
-    if newer.outcome == Outcome::Running {
-        screen.say("note: it is still running; its last 4 KiB are shown here once it has ended\n");
-    } else {
-        show_tail(newer.tail.as_deref(), args, screen)?;
-    }
-    Ok(Exit::Failed)
-}
-
 async fn show_here(
     args: &LogsArgs,
     entry: &RunEntry,
@@ -227,11 +206,15 @@ fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) 
 fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry {
     let now = logs.find(before.run).ok().flatten().unwrap_or_else(|| before.clone());
     if before.outcome == Outcome::Running {
-        let tick = TickView::kept(&now);
-        let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
-        screen.say(&format!("run {} ended: {}{exit}\n", now.run, tick.verdict()));
+        say_end(&TickView::kept(&now), now.run, screen);
     }
     now
+}
+
+/// Prints how a run ended that was followed.
+fn say_end(tick: &TickView, run: RunId, screen: &mut Screen<'_>) {
+    let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
+    screen.say(&format!("run {run} ended: {}{exit}\n", tick.verdict()));
 }
 
 /// Prints the end of an output that was kept, or its last lines.
@@ -285,6 +268,9 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{} cannot be read: {error}\n  help: {help}", path.display()))
 }
 
+mod elsewhere;
+mod lines;
 pub(in crate::cli) mod reader;
+pub(in crate::cli) mod remote_text;
 #[cfg(test)]
 mod tests;

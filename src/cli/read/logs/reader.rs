@@ -5,15 +5,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use crate::cli::print::style::TextStyle;
-use crate::run::{LogPart, parts};
-use crate::view::text::StoredLine;
+use crate::run::{LogPart, parts, start_of_last};
+
+use super::lines::{OutputLines, gap};
 
 /// Bytes that are read at once.
 const BLOCK: usize = 64 * 1024;
-
-/// The part of a line's time, `2026-11-20T12:00:00.123Z`, that differs within a day.
-const TIME_OF_DAY: std::ops::Range<usize> = 11..23;
 
 /// A log that is being read.
 #[derive(Debug)]
@@ -21,10 +18,7 @@ pub(crate) struct LogText {
     path: PathBuf,
     /// The part that is being read. `None` until it exists: a run that has printed nothing has none.
     part: Option<OpenPart>,
-    /// Whether the text is for people: times of day, and stderr in a colour. Otherwise it is as stored.
-    colour: bool,
-    /// The beginning of a line whose end is not written yet.
-    partial: Vec<u8>,
+    lines: OutputLines,
 }
 
 /// A part of the log that is being read.
@@ -58,9 +52,9 @@ impl OpenPart {
 }
 
 impl LogText {
-    /// Returns the log at this path.
+    /// Returns the log at this path; for people with `colour`.
     pub(crate) fn new(path: PathBuf, colour: bool) -> Self {
-        Self { path, part: None, colour, partial: Vec::new() }
+        Self { path, part: None, lines: OutputLines::new(colour) }
     }
 
     /// Skips all but the last lines.
@@ -68,7 +62,7 @@ impl LogText {
         let mut left = lines;
         for part in parts(&self.path)?.iter().rev() {
             let Some(mut reading) = OpenPart::open(part)? else { return Ok(()) };
-            let (start, found) = start_of_last(&mut reading.file, left)?;
+            let (start, found) = start_of_last(&mut reading.file, left, u64::MAX)?;
             reading.at = part.start + reading.file.seek(SeekFrom::Start(start))?;
             self.part = Some(reading);
             left -= found;
@@ -82,18 +76,12 @@ impl LogText {
     /// Returns the next piece; `None` if no more is written yet.
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Vec<u8>>> {
         let piece = self.next_bytes()?;
-        if piece.is_empty() || !self.colour {
-            return Ok((!piece.is_empty()).then_some(piece));
-        }
-        self.partial.extend_from_slice(&piece);
-        let whole = self.partial.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
-        let lines: Vec<u8> = self.partial.drain(..whole).collect();
-        Ok(Some(lines.split_inclusive(|&byte| byte == b'\n').flat_map(painted).collect()))
+        Ok(if piece.is_empty() { None } else { Some(self.lines.shown(piece)) })
     }
 
     /// Returns a last line without its newline, as a crash or a full disk leaves it.
     pub(crate) fn rest(self) -> Vec<u8> {
-        if self.partial.is_empty() { Vec::new() } else { painted(&[&self.partial[..], b"\n"].concat()) }
+        self.lines.rest()
     }
 
     /// Returns the next bytes of the log, or a line with the number of bytes that are missing before them; empty if no more are
@@ -123,48 +111,6 @@ impl LogText {
         }
         Ok(Vec::new())
     }
-}
-
-/// Returns the line that stands for bytes that were not kept.
-fn gap(bytes: u64) -> Vec<u8> {
-    format!("solocron: {bytes} bytes of the log are missing here, as `max_output` says\n").into_bytes()
-}
-
-/// Returns where the last `lines` lines begin, and how many lines there are from there. Reads from the end, so that the cost
-/// does not depend on the length of the log.
-fn start_of_last(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
-    let length = file.seek(SeekFrom::End(0))?;
-    let (mut end, mut left) = (length, lines);
-    if lines == 0 || length == 0 {
-        return Ok((length, 0));
-    }
-    let mut block = vec![0; BLOCK];
-    while end > 0 {
-        let start = end.saturating_sub(BLOCK as u64);
-        let bytes = &mut block[..usize::try_from(end - start).expect("at most a block")];
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(bytes)?;
-        // The newline at the very end closes the last line, and does not begin another.
-        let newlines = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
-        for after in newlines.map(|(at, _)| start + at as u64 + 1).filter(|&after| after < length) {
-            left -= 1;
-            if left == 0 {
-                return Ok((after, lines));
-            }
-        }
-        end = start;
-    }
-    // The first line does not follow a newline.
-    Ok((0, lines - left + 1))
-}
-
-/// Returns a stored line in the form for people; unchanged if it is not in the format of the log.
-fn painted(line: &[u8]) -> Vec<u8> {
-    let newline = if line.ends_with(b"\n") { &b"\n"[..] } else { b"" };
-    let Some(StoredLine { stamp, is_err, text, .. }) = StoredLine::parse(line) else { return line.to_vec() };
-    let time = TextStyle::Quiet.paint(stamp.get(TIME_OF_DAY).unwrap_or(stamp));
-    let (before, after) = if is_err { TextStyle::Bad.around() } else { TextStyle::Plain.around() };
-    [time.as_bytes(), b" ", before.as_bytes(), text, after.as_bytes(), newline].concat()
 }
 
 #[cfg(test)]

@@ -4,11 +4,17 @@ use std::io::{self, Write};
 
 use clap::Parser;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::args::global::{Cli, CliCommand, ReadCommand};
 use crate::cli::testing::printed;
 use crate::job::{Cause, Fence, JobName, Tick, Verdict};
+use crate::metrics::HttpTally;
+use crate::relay::OutputResponder;
 use crate::run::{Ended, Identity, RunLog};
+use crate::store::LocalStore;
+use crate::time::SystemClock;
 use crate::view::testing::{Bench, FILE, NOON, node, run_id};
 
 use super::*;
@@ -28,7 +34,12 @@ fn logs_of(bench: &Bench) -> RunLogs {
 
 /// Begins a run of `backup` on this node, with this output, if it has any.
 async fn begin(bench: &Bench, run: u8, output: &str) -> (RunLogs, RunLog) {
-    let logs = logs_of(bench);
+    begin_in(bench.folder.path(), run, output).await
+}
+
+/// Begins a run of `backup` in this state folder.
+async fn begin_in(state_dir: &Path, run: u8, output: &str) -> (RunLogs, RunLog) {
+    let logs = RunLogs::new(state_dir, Arc::new(|| UtcMillis(NOON + 300_000)));
     let identity = Identity {
         job: JobName::parse("backup").expect("a name"),
         tick: Tick::at_millis(NOON + 300_000),
@@ -127,7 +138,7 @@ async fn a_run_without_a_log_says_why_and_shows_what_there_is() {
 }
 
 #[tokio::test]
-async fn logs_shows_the_recorded_end_of_a_newer_run_elsewhere_unless_local() {
+async fn of_a_newer_run_whose_replica_does_not_answer_the_kept_end_is_shown_unless_local() {
     let bench = bench().await;
     ran(&bench, 1, OUTPUT, "").await;
     bench.open("backup").await;
@@ -136,7 +147,7 @@ async fn logs_shows_the_recorded_end_of_a_newer_run_elsewhere_unless_local() {
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!(exit, Exit::Failed);
     assert!(out.contains("on n2") && out.contains("running"), "{out}");
-    assert!(err.contains("it is still running"), "{err}");
+    assert!(err.contains("warning: n2 does not answer\nnote: it is still running"), "{err}");
 
     bench.at(610);
     bench.finish("backup", lease, Verdict::plain(Outcome::Succeeded), Some(0)).await;
@@ -152,7 +163,43 @@ async fn logs_shows_the_recorded_end_of_a_newer_run_elsewhere_unless_local() {
     assert!(out.ends_with(OUTPUT), "{out}");
     let (exit, out, err) = shown(&bench, &format!("backup --run {}", run_id(2))).await;
     assert_eq!(exit, Exit::Failed);
-    assert!(out.contains("on n2") && err.contains("the run of `backup` is on n2"), "{out}{err}");
+    assert!(out.contains("on n2") && err.contains("n2 does not answer"), "{out}{err}");
+}
+
+#[tokio::test]
+async fn a_newer_run_elsewhere_is_shown_by_its_replica_and_followed_to_its_end() {
+    let bench = bench().await;
+    ran(&bench, 1, OUTPUT, "").await;
+    bench.open("backup").await;
+    bench.at(600);
+    let lease = bench.win("backup", "n2", 2, 600).await;
+    let elsewhere = bench.folder.path().join("n2");
+    let (n2_logs, log) = begin_in(&elsewhere, 2, OUTPUT).await;
+    let responder = OutputResponder::new(node("n2"), &elsewhere);
+    let place = bench.folder.path().join("store.sqlite3");
+    let store = LocalStore::start(&place, bench.config.cluster.clone(), Box::new(SystemClock));
+    let store = Arc::new(store.expect("a boot id"));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(responder.run(store, Arc::new(HttpTally::of(&[])), CancellationToken::new()));
+
+    let (exit, out, _) = shown(&bench, "backup").await;
+    assert_eq!(exit, Exit::Done);
+    assert!(out.contains("on n2") && out.ends_with(OUTPUT), "{out}");
+    let (exit, out, _) = shown(&bench, "backup --tail 1").await;
+    assert_eq!((exit, out.lines().count()), (Exit::Done, 2), "{out}");
+
+    bench.at(610);
+    bench.finish("backup", lease, Verdict::plain(Outcome::Failed), Some(3)).await;
+    n2_logs.finish(log, 1, &failed("")).await;
+    let (exit, out, _) = shown(&bench, "backup --follow").await;
+    assert_eq!(exit, Exit::Done);
+    assert!(out.ends_with(OUTPUT), "{out}");
+    std::fs::remove_file(n2_logs.log_path(&JobName::parse("backup").expect("a name"), run_id(2)))
+        .expect("was there");
+    let (exit, out, err) = shown(&bench, "backup").await;
+    assert_eq!(exit, Exit::Done);
+    assert!(out.ends_with(&format!("the end of run {}\n", run_id(2))), "{out}");
+    assert!(err.contains("n2 has no log of it"), "{err}");
 }
 
 #[tokio::test]

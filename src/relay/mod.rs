@@ -1,0 +1,23 @@
+//! The output of a run that is on another machine: asked for through the store, only while somebody looks, and sent in small
+//! pieces. Both sides are bounded in time, memory and number of messages, and what is lost on the way is asked for again.
+//!
+//! An asker leaves an [`OutputQuestion`] in the slip of a replica. For the next seconds the replica leaves what its run prints
+//! in the asker's own slip, as [`OutputAnswer`]s; whoever wants more asks again. A slip that is full holds the replica back.
+
+mod answer;
+mod asker;
+mod base64;
+mod budget;
+mod news;
+mod question;
+mod rates;
+mod responder;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{OutputAnswer, OutputEnd, PIECE_BYTES};
+pub use asker::{OutputSource, RemoteOutput};
+pub use news::{OutputNews, OutputPiece};
+pub use question::OutputQuestion;
+pub use responder::OutputResponder;
