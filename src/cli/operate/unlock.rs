@@ -85,11 +85,11 @@ async fn end_wait(
     now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let without_holder = || Failure::failed(format!("nobody holds the lock of job `{}`", args.job));
+    let not_held = || Failure::failed(format!("nobody holds the lock of job `{}`", args.job));
     // An embedded store keeps `until` by the boot clock, so that its wait never passes this check. It waits only for what was
     // lost with its file, and only until that wait is over.
     if !record.waits_without_holder(LeaseInstant(now.0)) {
-        return Err(without_holder());
+        return Err(not_held());
     }
     let first_look = Instant::now();
     if !args.force {
@@ -103,7 +103,7 @@ async fn end_wait(
             screen.print(&format!("`{}`: its lock is free; the wait for it is over\n", args.job))?;
             Ok(Exit::Done)
         }
-        _ => Err(without_holder()),
+        _ => Err(not_held()),
     }
 }
 
