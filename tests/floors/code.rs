@@ -14,7 +14,7 @@ pub(crate) fn code_of(text: &str) -> String {
 
 /// What is kept of the token at the front, and how long the token is.
 fn token(rest: &str, first: char, before: Option<char>) -> (&str, usize) {
-    let within_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let within_word = before.is_some_and(is_part);
     if rest.starts_with("//") {
         return (" ", rest.find('\n').unwrap_or(rest.len()));
     }

@@ -24,13 +24,13 @@ impl Home {
     /// Returns the table as messages name it, in Markdown.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Cluster => CLUSTER.1,
+            Self::Cluster => CLUSTER.topic,
             Self::Job => "`[jobs.NAME]`",
             Self::Shared => "`[defaults]` or `[jobs.NAME]`",
-            Self::Replica => REPLICA.1,
-            Self::Http => HTTP.1,
-            Self::Token => TOKEN.1,
-            Self::Logs => LOGS.1,
+            Self::Replica => REPLICA.topic,
+            Self::Http => HTTP.topic,
+            Self::Token => TOKEN.topic,
+            Self::Logs => LOGS.topic,
         }
     }
 }
@@ -91,19 +91,24 @@ impl Key {
 }
 
 /// Where a key stands: the table that it belongs to, and the heading of its table in docs/configuration.md.
-type Place = (Home, &'static str);
+#[derive(Debug, Clone, Copy)]
+struct KeyPlace {
+    home: Home,
+    topic: &'static str,
+}
 
-const CLUSTER: Place = (Home::Cluster, "`[cluster]`");
-const REPLICA: Place = (Home::Replica, "`[replica]`");
-const HTTP: Place = (Home::Http, "`[http]`");
-const TOKEN: Place = (Home::Token, "`[http.tokens]`");
-const LOGS: Place = (Home::Logs, "`[logs]`");
-const OWN: Place = (Home::Job, "What runs, and when");
-const WHAT_RUNS: Place = (Home::Shared, "What runs, and when");
-const HOW_LONG: Place = (Home::Shared, "How long it may take, and what then");
-const LATE: Place = (Home::Shared, "Ticks that cannot start on time");
+const CLUSTER: KeyPlace = KeyPlace { home: Home::Cluster, topic: "`[cluster]`" };
+const REPLICA: KeyPlace = KeyPlace { home: Home::Replica, topic: "`[replica]`" };
+const HTTP: KeyPlace = KeyPlace { home: Home::Http, topic: "`[http]`" };
+const TOKEN: KeyPlace = KeyPlace { home: Home::Token, topic: "`[http.tokens]`" };
+const LOGS: KeyPlace = KeyPlace { home: Home::Logs, topic: "`[logs]`" };
+const WHAT_RUNS: KeyPlace = KeyPlace { home: Home::Shared, topic: "What runs, and when" };
+const OWN: KeyPlace = KeyPlace { home: Home::Job, ..WHAT_RUNS };
+const HOW_LONG: KeyPlace = KeyPlace { home: Home::Shared, topic: "How long it may take, and what then" };
+const LATE: KeyPlace = KeyPlace { home: Home::Shared, topic: "Ticks that cannot start on time" };
 
-const fn key((home, topic): Place, name: &'static str, absent: Absent, meaning: &'static str) -> Key {
+const fn key(place: KeyPlace, name: &'static str, absent: Absent, meaning: &'static str) -> Key {
+    let KeyPlace { home, topic } = place;
     Key { name, home, topic: Some(topic), absent, least: None, meaning, synonyms: &[] }
 }
 
@@ -350,7 +355,7 @@ mod tests {
     fn the_docs_have_the_table_of_every_topic() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
         let docs = std::fs::read_to_string(path).expect("the docs");
-        for (_, topic) in [CLUSTER, WHAT_RUNS, HOW_LONG, LATE, REPLICA, HTTP, TOKEN, LOGS] {
+        for KeyPlace { topic, .. } in [CLUSTER, WHAT_RUNS, HOW_LONG, LATE, REPLICA, HTTP, TOKEN, LOGS] {
             let table = table(topic);
             assert!(docs.contains(&table), "docs/configuration.md needs this table for {topic}:\n{table}");
         }

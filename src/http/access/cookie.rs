@@ -101,7 +101,8 @@ impl SessionCookie {
     /// Returns the cookie that a request carries, with its token; `None` if it carries none that is valid now.
     pub(crate) fn of_request<'o>(
         headers: &HeaderMap,
-        (options, scope): (&'o HttpOptions, &CookieScope),
+        options: &'o HttpOptions,
+        scope: &CookieScope,
         now: UtcMillis,
     ) -> Option<(Self, &'o NamedToken)> {
         // From the end: a name may contain the sign between the parts.

@@ -49,7 +49,7 @@ fn sent(options: &HttpOptions, scope: &CookieScope, cookie: &SessionCookie) -> S
 /// The name for which a cookie is valid at this time.
 fn opened(sent: &str, options: &HttpOptions, scope: &CookieScope, now: UtcMillis) -> Option<String> {
     let headers = headers(&[(header::COOKIE, sent)]);
-    let found = SessionCookie::of_request(&headers, (options, scope), now);
+    let found = SessionCookie::of_request(&headers, options, scope, now);
     found.map(|(_, token)| token.name.to_string())
 }
 

@@ -42,7 +42,8 @@ pub(crate) fn admit(
     route: &Route,
     parts: &Parts,
     options: &HttpOptions,
-    (own, now): (SocketAddr, UtcMillis),
+    own: SocketAddr,
+    now: UtcMillis,
 ) -> Result<Visitor, Refusal> {
     let origin = RequestOrigin::of(parts);
     if !route.takes_any_host {
@@ -53,7 +54,7 @@ pub(crate) fn admit(
         }
     }
     let is_local = own.ip().to_canonical().is_loopback();
-    let visitor = match presented(&parts.headers, options, (own, now)) {
+    let visitor = match presented(&parts.headers, options, own, now) {
         Presented::Wrong => return Err(Refusal::WrongToken(wrong_token())),
         Presented::Right(token, proof) => Visitor { may: Some(token.may), proof },
         Presented::Nothing => Visitor {
@@ -94,12 +95,13 @@ fn check_cookie(route: &Route, origin: RequestOrigin, visitor: Visitor) -> Resul
 fn presented<'o>(
     headers: &HeaderMap,
     options: &'o HttpOptions,
-    (own, now): (SocketAddr, UtcMillis),
+    own: SocketAddr,
+    now: UtcMillis,
 ) -> Presented<'o> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let Some(first) = given.next() else {
         let scope = CookieScope::of(options, own, headers);
-        let cookie = SessionCookie::of_request(headers, (options, &scope), now);
+        let cookie = SessionCookie::of_request(headers, options, &scope, now);
         // A cookie may be old: that is no attempt to guess a token.
         return cookie.map_or(Presented::Nothing, |(cookie, token)| {
             Presented::Right(token, VisitorProof::Cookie(cookie))

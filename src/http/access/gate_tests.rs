@@ -34,7 +34,7 @@ fn status(access: RouteAccess, token: Option<&str>, with_tokens: bool, own: &str
     }
     let (parts, ()) = request.body(()).expect("a request").into_parts();
     let own = own.parse().expect("an address");
-    status_of(admit(&route, &parts, &options(with_tokens), (own, NOW)))
+    status_of(admit(&route, &parts, &options(with_tokens), own, NOW))
 }
 
 fn status_of(admitted: Result<Visitor, Refusal>) -> u16 {
@@ -83,7 +83,7 @@ fn a_foreign_host_is_refused_except_where_any_host_is_taken() {
         let request = Request::get("/healthz").header("host", "evil.example").body(()).expect("a request");
         let (parts, ()) = request.into_parts();
         let own = "127.0.0.1:7070".parse().expect("an address");
-        assert_eq!(admit(&route, &parts, &options(false), (own, NOW)).is_ok(), expected);
+        assert_eq!(admit(&route, &parts, &options(false), own, NOW).is_ok(), expected);
     }
 }
 
@@ -101,7 +101,7 @@ fn two_tokens_or_another_scheme_are_a_wrong_token() {
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
         let own = "127.0.0.1:7070".parse().expect("an address");
-        let refused = admit(&route, &parts, &options(true), (own, NOW)).expect_err("refused");
+        let refused = admit(&route, &parts, &options(true), own, NOW).expect_err("refused");
         assert!(matches!(refused, Refusal::WrongToken(_)), "{refused:?}");
     }
 }
@@ -120,7 +120,7 @@ fn status_by_cookie(access: RouteAccess, name: &str, site: Option<&str>, now: Ut
     }
     let (parts, ()) = request.body(()).expect("a request").into_parts();
     let route = Route { access, takes_any_host: false, ..Route::of_test(Method::GET, "/") };
-    status_of(admit(&route, &parts, &options, (own, now)))
+    status_of(admit(&route, &parts, &options, own, now))
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn an_act_by_token_passes_unless_another_page_sends_it() {
         let (parts, ()) = request.body(()).expect("a request").into_parts();
         let route = Route { access: RouteAccess::Act, ..Route::of_test(Method::POST, "/") };
         let own = "127.0.0.1:7070".parse().expect("an address");
-        assert_eq!(status_of(admit(&route, &parts, &options(true), (own, NOW))), expected, "{site:?}");
+        assert_eq!(status_of(admit(&route, &parts, &options(true), own, NOW)), expected, "{site:?}");
     }
 }
 
@@ -164,12 +164,12 @@ fn only_a_token_shows_what_jobs_print() {
     let own = "127.0.0.1:7070".parse().expect("an address");
     let route = Route { access: RouteAccess::Read, ..Route::of_test(Method::GET, "/") };
     let plain = Request::get("/").header("host", "localhost").body(()).expect("a request").into_parts().0;
-    let local = admit(&route, &plain, &options(false), (own, NOW)).expect("admitted");
+    let local = admit(&route, &plain, &options(false), own, NOW).expect("admitted");
     assert!(!local.sees_output() && local.name().is_none());
     let request = Request::get("/").header("host", "localhost");
     let request = request.header("authorization", format!("Bearer {READ}"));
     let parts = request.body(()).expect("a request").into_parts().0;
-    let grafana = admit(&route, &parts, &options(true), (own, NOW)).expect("admitted");
+    let grafana = admit(&route, &parts, &options(true), own, NOW).expect("admitted");
     assert!(grafana.sees_output());
     assert_eq!(grafana.name().map(TokenName::as_str), Some("grafana"));
 }

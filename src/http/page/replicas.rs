@@ -45,7 +45,8 @@ struct Replicas<'a> {
 pub(crate) fn replicas_parts(
     frame: &PageFrame<'_>,
     snapshot: &Snapshot,
-    (problems, file): (&[ClusterProblem], Option<&str>),
+    problems: &[ClusterProblem],
+    file: Option<&str>,
     store: StoreSight,
 ) -> Vec<PagePart> {
     let of_cluster = problems.iter().filter(|problem| problem.job.is_none());

@@ -38,7 +38,7 @@ pub(crate) fn login_address(next: &str) -> String {
 pub(crate) fn login_form(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     let next = own_path(call.query("next"));
-    html(StatusCode::OK, form(&options, call, (&next, "")))
+    html(StatusCode::OK, form(&options, call, &next, ""))
 }
 
 /// Takes the token of the form: logs the browser in, or says that the token is wrong.
@@ -57,7 +57,7 @@ pub(crate) async fn log_in(shared: Arc<Shared>, call: AdmittedRequest) -> Respon
             Some(wait) => error_page(too_many(wait), &options),
             None => html(
                 StatusCode::UNAUTHORIZED,
-                form(&options, &call, (&next, "This is no token of this cluster.")),
+                form(&options, &call, &next, "This is no token of this cluster."),
             ),
         };
     };
@@ -90,7 +90,7 @@ fn with_cookie(mut response: Response<Body>, cookie: Option<HeaderValue>) -> Res
     response
 }
 
-fn form(options: &HttpOptions, call: &AdmittedRequest, (next, wrong): (&str, &str)) -> String {
+fn form(options: &HttpOptions, call: &AdmittedRequest, next: &str, wrong: &str) -> String {
     let base = base_of(options, &call.parts.headers);
     let has_tokens = !options.tokens.is_empty();
     let body = rendered(&LoginForm { base, next, wrong, has_tokens });

@@ -100,7 +100,7 @@ fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
 async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let (options, now) = (shared.options.borrow().clone(), shared.store_now());
-    let visitor = match admit(route, &parts, &options, (shared.address, now)) {
+    let visitor = match admit(route, &parts, &options, shared.address, now) {
         Ok(visitor) => visitor,
         Err(Refusal::Plain(problem)) => return refused(route, problem, &options),
         Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => {

@@ -107,10 +107,12 @@ pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<Clust
     all.extend(expected.flaw.map(|flaw| ClusterProblem::of_cluster(Kind::BadFile, flaw.to_owned())));
     all.extend(snapshot.blocked.as_deref().map(blocked));
     all.extend(too_few(snapshot, expected.replicas, taking.len()));
-    let (files, reload) = ("loaded different files", "reload");
-    all.extend(mixed(&live, Kind::MixedFiles, files, reload, |peer| short_hash(&peer.beat.file)));
-    let (releases, restart) = ("are of different releases", "restart");
-    all.extend(mixed(&live, Kind::MixedVersions, releases, restart, |peer| &peer.beat.version));
+    all.extend(mixed(&live, Kind::MixedFiles, "loaded different files", "reload", |peer| {
+        short_hash(&peer.beat.file)
+    }));
+    all.extend(mixed(&live, Kind::MixedVersions, "are of different releases", "restart", |peer| {
+        &peer.beat.version
+    }));
     all.extend(live.iter().filter_map(|peer| name_taken(peer)));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
     all.extend(clock_slewed(&live, snapshot.now));

@@ -30,16 +30,16 @@ pub(crate) struct PageAssets {
 /// Every file, with its address.
 pub(crate) static ASSETS: LazyLock<PageAssets> = LazyLock::new(|| {
     let files = [
-        asset("page", "css", ("text/css; charset=utf-8", include_str!("page.css"))),
-        asset("page", "js", ("text/javascript; charset=utf-8", include_str!("page.js"))),
-        asset("icon", "svg", ("image/svg+xml", include_str!("icon.svg"))),
+        asset("page", "css", "text/css; charset=utf-8", include_str!("page.css")),
+        asset("page", "js", "text/javascript; charset=utf-8", include_str!("page.js")),
+        asset("icon", "svg", "image/svg+xml", include_str!("icon.svg")),
     ];
     let [style, script, icon] = &files;
     let addresses = [style.address.clone(), script.address.clone(), icon.address.clone()];
     PageAssets { files, addresses }
 });
 
-fn asset(name: &str, extension: &str, (kind, text): (&'static str, &'static str)) -> Asset {
+fn asset(name: &str, extension: &str, kind: &'static str, text: &'static str) -> Asset {
     let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let hash = hash.get(..HASH).unwrap_or(&hash);
     Asset { kind, text, address: format!("/assets/{name}.{hash}.{extension}"), etag: format!("\"{hash}\"") }

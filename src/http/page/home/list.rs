@@ -86,11 +86,11 @@ pub(crate) fn home_parts(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> Vec<Pa
     let is_empty = rows.is_empty();
     let jobs = PagePart::with_rows("jobs", rows, |rows| Jobs { rows, is_empty });
     let top = top_part(frame, facts.listed, facts.problems, facts.store);
-    let troubles = troubles_part(frame, facts.problems, facts.troubled, (facts.counts.0, facts.store));
+    let troubles = troubles_part(frame, facts.problems, facts.troubled, facts.counts.0, facts.store);
     let (counts, pager) = (counts(frame, facts), pager(frame, facts));
     let others = [&top, &troubles, &counts, &jobs, &pager].iter().map(|part| part.html.len()).sum::<usize>();
     let left = BUDGET.saturating_sub(others).min(TIMELINE);
-    let timeline = timeline_part(facts.picture, &timeline_links(facts.address), (frame.base, left));
+    let timeline = timeline_part(facts.picture, &timeline_links(facts.address), frame.base, left);
     vec![top, troubles, timeline, counts, jobs, pager]
 }
 

@@ -94,9 +94,8 @@ fn a_page_of_ten_thousand_jobs_is_below_100_kb_and_has_50_rows() {
     let names: Vec<JobName> = scene.snapshot.jobs.iter().take(200).map(|job| job.name.clone()).collect();
     for (at, name) in names.iter().enumerate() {
         let outcome = if at % 3 == 0 { Outcome::Failed } else { Outcome::Succeeded };
-        let entries = (1..=60_i64)
-            .rev()
-            .map(|tick| ran("node-a", (tick * 3_600 - at as i64, 20 * (tick % 7)), outcome));
+        let entries =
+            (1..=60_i64).rev().map(|tick| ran("node-a", tick * 3_600 - at as i64, 20 * (tick % 7), outcome));
         scene.decide(name.as_str(), entries.collect());
     }
     let problems = scene.problems();
@@ -141,7 +140,7 @@ fn a_job_that_fails_changes_its_row_and_what_is_wrong_and_a_second_later_nothing
     let mut sent = SentParts::of(&scene.home(&address, MARIA));
     assert_eq!(sent.changes(&scene.home(&address, MARIA)), Vec::<&_>::new());
     let mut entries = scene.job("reindex").entries.clone();
-    entries.push(ran("node-a", (40, 30), Outcome::Failed));
+    entries.push(ran("node-a", 40, 30, Outcome::Failed));
     scene.decide("reindex", entries);
     let parts = scene.home(&address, MARIA);
     let changed: Vec<&str> = sent.changes(&parts).iter().map(|part| part.id.as_str()).collect();

@@ -46,7 +46,8 @@ pub(crate) fn troubles_part(
     frame: &PageFrame<'_>,
     problems: &[ClusterProblem],
     snapshot: &Snapshot,
-    (of_jobs, store): (usize, StoreSight),
+    of_jobs: usize,
+    store: StoreSight,
 ) -> PagePart {
     let troubles: Vec<Trouble> =
         problems.iter().take(SHOWN).map(|problem| trouble(problem, snapshot, frame)).collect();

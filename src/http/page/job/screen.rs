@@ -112,7 +112,7 @@ pub(crate) fn job_parts(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> Vec<Page
         about(frame, facts),
         standing(frame, facts),
         PagePart::of("why", &Why { base: frame.base, name: facts.job.name.as_str(), zone, asked: facts.why }),
-        timeline_part(facts.picture, &links, (frame.base, TIMELINE)),
+        timeline_part(facts.picture, &links, frame.base, TIMELINE),
         ticks(frame, facts, zone),
     ]
 }

@@ -32,7 +32,7 @@ fn job_html(scene: &Scene, name: &str, why: Option<AskedWhy<'_>>, visitor: Visit
     page(&frame(visitor), PageTitle { text: name, nav: "" }, &job_parts(&frame(visitor), &facts))
 }
 
-fn run_html(scene: &Scene, (name, at): (&str, usize), output: RunOutput<'_>) -> String {
+fn run_html(scene: &Scene, name: &str, at: usize, output: RunOutput<'_>) -> String {
     let job = scene.snapshot.jobs.iter().find(|job| job.name.as_str() == name).expect("a job");
     let past: Vec<TickView> = job.past().collect();
     let (tick, problems) = (&past[past.len() - 1 - at], scene.problems());
@@ -92,7 +92,7 @@ fn a_run_tells_its_story_and_its_output_in_colours() {
     ]
     .map(|line| OutputLine::stored(line.as_bytes()))
     .into();
-    let html = run_html(&Scene::at_three(), ("payout", 0), RunOutput::Lines(&lines, Some("its kept end")));
+    let html = run_html(&Scene::at_three(), "payout", 0, RunOutput::Lines(&lines, Some("its kept end")));
     for text in [
         "the lock was granted to node-",
         "with fence 1763863241123",
@@ -102,9 +102,9 @@ fn a_run_tells_its_story_and_its_output_in_colours() {
     ] {
         assert!(html.contains(text), "{text}\n{html}");
     }
-    let hidden = run_html(&Scene::at_three(), ("payout", 0), RunOutput::Hidden);
+    let hidden = run_html(&Scene::at_three(), "payout", 0, RunOutput::Hidden);
     assert!(hidden.contains("shown only with a token") && !hidden.contains("<pre"), "{hidden}");
-    let running = run_html(&Scene::healthy(), ("nightly-backup", 0), RunOutput::Nothing);
+    let running = run_html(&Scene::healthy(), "nightly-backup", 0, RunOutput::Nothing);
     assert!(running.contains("it goes on") && running.contains("the lock was last renewed"), "{running}");
 }
 
@@ -112,7 +112,7 @@ fn a_run_tells_its_story_and_its_output_in_colours() {
 fn of_a_long_output_the_last_lines_are_shown() {
     let lines: Vec<OutputLine> =
         (0..3_000).map(|line| OutputLine::unstamped(format!("line {line}").as_bytes())).collect();
-    let html = run_html(&Scene::at_three(), ("payout", 0), RunOutput::Lines(&lines, None));
+    let html = run_html(&Scene::at_three(), "payout", 0, RunOutput::Lines(&lines, None));
     assert!(html.contains("1000 earlier lines are not shown"), "{html}");
     assert!(html.contains("line 2999") && !html.contains("line 999\n"), "{html}");
 }

@@ -16,7 +16,8 @@ use crate::view::timeline::{
 /// Returns the timeline of the jobs of this snapshot. `file` is the hash of the jobs.toml that the replicas should have.
 pub(super) fn picture(
     snapshot: &Snapshot,
-    (order, span): (LaneOrder, TimelineSpan),
+    order: LaneOrder,
+    span: TimelineSpan,
     file: Option<&str>,
 ) -> Picture {
     let entries = snapshot.jobs.iter().flat_map(|job| job.entries.iter().map(|entry| (&job.name, entry)));

@@ -87,7 +87,7 @@ fn no_such_page() -> ProblemDetails {
 async fn answered(mut screen: PageScreen, shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let context = PageContext::of(&shared, &call);
     if call.header(header::ACCEPT).contains("text/event-stream") {
-        return stream_of((screen, context), shared, &call);
+        return stream_of(screen, context, shared, &call);
     }
     match screen.parts(&shared, &context).await {
         Ok(parts) => {
@@ -116,15 +116,15 @@ impl PageScreen {
     ) -> Result<Vec<PagePart>, ProblemDetails> {
         match self {
             Self::Home(address) => home_screen(address, shared, context).await,
-            Self::Job { job, at, answer } => job_screen((job, at, answer), shared, context).await,
-            Self::Run { job, run, ended } => run_screen((job, *run, ended), shared, context).await,
+            Self::Job { job, at, answer } => job_screen(job, at, answer, shared, context).await,
+            Self::Run { job, run, ended } => run_screen(job, *run, ended, shared, context).await,
             Self::Replicas => {
                 let listed = shared.board.list().await?;
                 let view = shared.board.view(&[]).await?;
                 let frame = context.frame(view.snapshot.now, None);
                 Ok(shared.board.expecting(|expected| {
-                    let judged = (&listed.list.problems[..], expected.file);
-                    replicas_parts(&frame, &view.snapshot, judged, store_sight(&view))
+                    let problems = &listed.list.problems;
+                    replicas_parts(&frame, &view.snapshot, problems, expected.file, store_sight(&view))
                 }))
             }
         }
@@ -147,8 +147,9 @@ async fn home_screen(
     let view = shared.board.view(&page.jobs).await?;
     let problems = &listed.list.problems;
     let troubled = shared.board.view(&troubled(problems)).await?;
-    let order = (address.order, address.span);
-    let picture = shared.board.expecting(|expected| picture(&view.snapshot, order, expected.file));
+    let picture = shared
+        .board
+        .expecting(|expected| picture(&view.snapshot, address.order, address.span, expected.file));
     let counts: Vec<(&str, usize)> = JobCondition::ALL
         .into_iter()
         .map(|condition| (condition.as_str(), listed.list.count(Some(condition))))
@@ -180,7 +181,9 @@ fn troubled(problems: &[ClusterProblem]) -> Vec<JobName> {
 }
 
 async fn job_screen(
-    (job, at, answer): (&JobName, &str, &mut Option<Result<String, String>>),
+    job: &JobName,
+    at: &str,
+    answer: &mut Option<Result<String, String>>,
     shared: &Shared,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
@@ -193,8 +196,9 @@ async fn job_screen(
         .as_ref()
         .map(|answer| AskedWhy { at, answer: answer.as_ref().map(String::as_str).map_err(String::as_str) });
     let Some(state) = view.snapshot.jobs.first() else { return Err(no_such_page()) };
-    let order = (LaneOrder::ByReplica, TimelineSpan::Week);
-    let picture = shared.board.expecting(|expected| picture(&view.snapshot, order, expected.file));
+    let picture = shared.board.expecting(|expected| {
+        picture(&view.snapshot, LaneOrder::ByReplica, TimelineSpan::Week, expected.file)
+    });
     let facts = JobFacts {
         job: state,
         snapshot: &view.snapshot,
@@ -233,7 +237,9 @@ async fn read(job: &JobName, shared: &Shared) -> Result<Snapshot, String> {
 }
 
 async fn run_screen(
-    (job, run, ended): (&JobName, RunId, &mut Option<Box<TickView>>),
+    job: &JobName,
+    run: RunId,
+    ended: &mut Option<Box<TickView>>,
     shared: &Shared,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {

@@ -44,7 +44,8 @@ struct PageReader {
 
 /// Answers with the changes of a page from now on.
 pub(super) fn stream_of(
-    (screen, context): (PageScreen, PageContext),
+    screen: PageScreen,
+    context: PageContext,
     shared: Arc<Shared>,
     call: &AdmittedRequest,
 ) -> Response<Body> {

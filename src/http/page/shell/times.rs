@@ -28,19 +28,19 @@ pub(crate) struct UtcTime(pub(crate) UtcMillis);
 
 impl fmt::Display for RelativeTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        element(f, ("rel", self.at), &from_now(self.at, self.now))
+        element(f, "rel", self.at, &from_now(self.at, self.now))
     }
 }
 
 impl fmt::Display for ElapsedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        element(f, ("dur", self.since), &span(self.now.since(self.since)))
+        element(f, "dur", self.since, &span(self.now.since(self.since)))
     }
 }
 
 impl fmt::Display for UtcTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        element(f, ("abs", self.0), &format!("{} UTC", utc(self.0)))
+        element(f, "abs", self.0, &format!("{} UTC", utc(self.0)))
     }
 }
 
@@ -49,7 +49,7 @@ impl HtmlSafe for RelativeTime {}
 impl HtmlSafe for ElapsedTime {}
 impl HtmlSafe for UtcTime {}
 
-fn element(f: &mut fmt::Formatter<'_>, (class, at): (&str, UtcMillis), text: &str) -> fmt::Result {
+fn element(f: &mut fmt::Formatter<'_>, class: &str, at: UtcMillis, text: &str) -> fmt::Result {
     write!(f, "<time class={class} datetime={at}>{text}</time>")
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn top_part(
     };
     let statements = vec![
         replicas(snapshot, problems),
-        agreement(problems, &[Kind::ClockDiffers, Kind::ClockSlewed], ("clocks agree", "clocks differ")),
+        agreement(problems, &[Kind::ClockDiffers, Kind::ClockSlewed], "clocks agree", "clocks differ"),
         files(snapshot, problems),
     ];
     PagePart::of("top", &Top { frame, statements, away, clock: UtcTime(frame.now) })
@@ -59,7 +59,7 @@ fn has(problems: &[ClusterProblem], kinds: &[Kind]) -> bool {
     problems.iter().any(|problem| kinds.contains(&problem.kind))
 }
 
-fn agreement(problems: &[ClusterProblem], kinds: &[Kind], (well, bad): (&str, &str)) -> Statement {
+fn agreement(problems: &[ClusterProblem], kinds: &[Kind], well: &str, bad: &str) -> Statement {
     let is_bad = has(problems, kinds);
     Statement { text: if is_bad { bad } else { well }.to_owned(), is_bad }
 }
@@ -75,7 +75,7 @@ fn replicas(snapshot: &Snapshot, problems: &[ClusterProblem]) -> Statement {
 /// Says `files agree 3f9c21ab`.
 fn files(snapshot: &Snapshot, problems: &[ClusterProblem]) -> Statement {
     let mut statement =
-        agreement(problems, &[Kind::MixedFiles, Kind::BadFile], ("files agree", "files differ"));
+        agreement(problems, &[Kind::MixedFiles, Kind::BadFile], "files agree", "files differ");
     let live = snapshot.peers.iter().find(|peer| snapshot.is_live(peer));
     if let Some(peer) = live.filter(|_| !statement.is_bad) {
         statement.text = format!("files agree: {}", short_hash(&peer.beat.file));

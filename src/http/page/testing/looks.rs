@@ -73,7 +73,8 @@ fn every_page_can_be_written_to_a_folder_for_people_who_look_at_them() {
         let replicas = replicas_parts(
             &in_file(),
             &scene.snapshot,
-            (&scene.problems(), Some("3f9c21ab55555555")),
+            &scene.problems(),
+            Some("3f9c21ab55555555"),
             scene.store,
         );
         write(folder, &format!("{name}-home"), &scene.home_in(&in_file(), &HomeAddress::default()));

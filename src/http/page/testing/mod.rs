@@ -115,7 +115,7 @@ fn peer(name: &str, seconds_ago: i64) -> Peer {
 }
 
 /// A run of the tick this many seconds ago, on this replica.
-pub(super) fn ran(on: &str, (due, took): (i64, i64), outcome: Outcome) -> HistoryEntry {
+pub(super) fn ran(on: &str, due: i64, took: i64, outcome: Outcome) -> HistoryEntry {
     HistoryEntry {
         run: Some(RunId::new()),
         node: Some(node(on)),
@@ -207,7 +207,7 @@ impl Scene {
         let nodes = ["node-a", "node-b", "node-c"];
         let regular = |(every, took, count): (i64, i64, i64), shift: usize| -> Vec<HistoryEntry> {
             let on = |at: i64| nodes[(at as usize * 7 + shift) % nodes.len()];
-            let run = |at: i64| ran(on(at), (at * every + 44, took + at % 5), Outcome::Succeeded);
+            let run = |at: i64| ran(on(at), at * every + 44, took + at % 5, Outcome::Succeeded);
             (1..=count).rev().map(run).collect()
         };
         scene.decide("payout", regular((900, 38, 60), 0));
@@ -246,7 +246,7 @@ impl Scene {
             count: Some(5),
             ..absent(5 * 300 + 44, Verdict::because(Outcome::Missed, Reason::StoreUnreachable))
         });
-        rates.extend((1..=4).rev().map(|at| ran("node-a", (at * 300 + 44, 15), Outcome::Succeeded)));
+        rates.extend((1..=4).rev().map(|at| ran("node-a", at * 300 + 44, 15, Outcome::Succeeded)));
         scene.decide("import-rates", rates);
         let mut caches = scene.job("warm-caches").entries.clone();
         caches.pop();
@@ -256,13 +256,13 @@ impl Scene {
             reason: Some(Reason::NodeLost),
             finished: ago(1_900),
             fence: Some(Fence(17)),
-            ..ran("node-c", (2_564, 600), Outcome::Interrupted)
+            ..ran("node-c", 2_564, 600, Outcome::Interrupted)
         };
         let again = HistoryEntry {
             cause: Cause::Rerun,
             fence: Some(Fence(18)),
             started: Some(ago(1_800)),
-            ..ran("node-b", (2_564, 1_500), Outcome::Succeeded)
+            ..ran("node-b", 2_564, 1_500, Outcome::Succeeded)
         };
         let mut backup = scene.job("nightly-backup").entries.clone();
         backup.extend([cut, again]);

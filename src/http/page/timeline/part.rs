@@ -40,11 +40,7 @@ struct Timeline<'a> {
 
 /// Returns the part of a timeline, in at most about `budget` bytes: what does not fit is drawn without links and titles,
 /// then not said in words below, and then left out.
-pub(crate) fn timeline_part(
-    picture: &Picture,
-    links: &TimelineLinks,
-    (base, budget): (&str, usize),
-) -> PagePart {
+pub(crate) fn timeline_part(picture: &Picture, links: &TimelineLinks, base: &str, budget: usize) -> PagePart {
     let part = |marks: Option<usize>, has_words: bool| {
         let drawing = marks.map(|bytes| TimelineDrawing::of(picture, bytes));
         PagePart::of("timeline", &Timeline { base, links, drawing, has_words })

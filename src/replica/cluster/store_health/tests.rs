@@ -27,12 +27,16 @@ fn exchange(second: u64, others: &[&str]) -> Exchange {
     Exchange { sent: at, received: at, wall: now, result: Ok(pulse) }
 }
 
+/// What the replica `a` knows before its first exchange.
+fn health(events: Events, expected: Option<u32>) -> StoreHealth {
+    StoreHealth::new(events, "store".into(), node("a"), RunId::new(), expected, String::new())
+}
+
 #[test]
 fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
     let events = Events::of(node("a"));
     let mut heard = events.listen();
-    let mut health =
-        StoreHealth::new(events, "store".into(), node("a"), RunId::new(), Some(3), String::new());
+    let mut health = health(events, Some(3));
     let mut store_clock = None;
     let mut said = Vec::new();
     for second in 1..=400 {
@@ -52,8 +56,7 @@ fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
 
 #[test]
 fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
-    let mut health =
-        StoreHealth::new(Events::of(node("a")), "store".into(), node("a"), RunId::new(), None, String::new());
+    let mut health = health(Events::of(node("a")), None);
     let mut store_clock = None;
     let mut change = |second: u64, marker: &str| {
         // Another process of this name has sent a heartbeat meanwhile.
@@ -73,8 +76,7 @@ fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
 
 #[test]
 fn a_new_era_with_another_clock_leaves_the_last_time_of_the_old_one_unchanged() {
-    let mut health =
-        StoreHealth::new(Events::of(node("a")), "store".into(), node("a"), RunId::new(), None, String::new());
+    let mut health = health(Events::of(node("a")), None);
     let mut store_clock = None;
     health.take_in(&exchange(1, &[]), &mut store_clock);
     let mut next = exchange(2, &[]);
@@ -90,8 +92,7 @@ fn a_new_era_with_another_clock_leaves_the_last_time_of_the_old_one_unchanged() 
 fn each_cause_of_an_outage_is_told_once() {
     let events = Events::of(node("a"));
     let mut heard = events.listen();
-    let (mut health, mut store_clock) =
-        (StoreHealth::new(events, "store".into(), node("a"), RunId::new(), None, String::new()), None);
+    let (mut health, mut store_clock) = (health(events, None), None);
     let refused = || StoreError::NotSent("Connection refused".into());
     let password =
         || StoreError::Refused(Diagnosis::of(FailureCause::PasswordMissing, "a password is missing"));
@@ -110,10 +111,7 @@ fn each_cause_of_an_outage_is_told_once() {
 
 #[test]
 fn a_name_is_taken_while_another_replica_beats_under_it() {
-    let (mut health, mut store_clock) = (
-        StoreHealth::new(Events::of(node("a")), "store".into(), node("a"), RunId::new(), None, String::new()),
-        None,
-    );
+    let (mut health, mut store_clock) = (health(Events::of(node("a")), None), None);
     let mut is_taken = |second: u64, others: &[&str]| {
         let next = exchange(second, others);
         health.take_in(&next, &mut store_clock);

@@ -13,7 +13,12 @@ use crate::time::UtcMillis;
 use super::node::Node;
 
 /// A hint about a job, in an era of the store.
-pub(crate) type Hinted = (usize, Era, Reply);
+#[derive(Debug, Clone)]
+pub(crate) struct Hinted {
+    pub(crate) job: usize,
+    pub(crate) era: Era,
+    pub(crate) reply: Reply,
+}
 
 /// Returns the hint about a request that found this mark, if it decided its tick, or abandoned it.
 pub(crate) fn hint_of(request: &Request, mark: Option<UtcMillis>, reply: &Reply) -> Option<Reply> {
@@ -80,7 +85,7 @@ impl World {
         let told = if self.dice.percent(50) { now } else { now.plus(frees_in) };
         let reply = Reply { now: told, mark: Some(mark), lease: Some(frees_in), rerun, answer };
         let era = self.server.moments(self.store_reads()).era;
-        self.server.hints.push((job, era, reply));
+        self.server.hints.push(Hinted { job, era, reply });
         self.tally.count("lie");
         self.spread_hints();
         let pause = self.dice.ms(1, 400);
@@ -108,7 +113,8 @@ impl World {
 
 impl Node {
     /// `Driver::take_hint`.
-    pub(crate) fn take_hint(&mut self, (job, era, reply): Hinted, reads: Reads) -> bool {
+    pub(crate) fn take_hint(&mut self, hint: Hinted, reads: Reads) -> bool {
+        let Hinted { job, era, reply } = hint;
         self.reads = reads;
         let (now, store_now) = (self.now(), self.store_time());
         let Some(store_clock) = self.store_clock.as_mut().filter(|store_clock| *store_clock.era() == era)

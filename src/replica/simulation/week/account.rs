@@ -62,11 +62,15 @@ impl World {
         let end = Moment(WEEK.0 - LAST.as_millis() as u64);
         let mut all = Vec::new();
         for (job, phases) in &self.log.phases {
-            let nexts = phases.iter().skip(1).map(|next| Some((next.first, next.last))).chain([None]);
+            let nexts = phases
+                .iter()
+                .skip(1)
+                .map(|next| Some(Span { from: next.first, to: next.last }))
+                .chain([None]);
             all.extend(phases.iter().zip(nexts).map(|(phase, next)| {
-                let until = next.map_or(end, |(first, _)| first).0;
+                let until = next.map_or(end, |next| next.from).0;
                 let until = Moment(until.saturating_sub(BEFORE_AN_EDIT.as_millis() as u64));
-                InForce { job, phase, span: (phase.last.max(FIRST), until), next }
+                InForce { job, phase, span: Span { from: phase.last.max(FIRST), to: until }, next }
             }));
         }
         all
@@ -98,8 +102,8 @@ impl InForce<'_> {
     fn ticks(&self) -> impl Iterator<Item = Tick> {
         let schedule = &self.phase.spec.schedule;
         let following = |tick: &Tick| schedule.next_after(tick.instant());
-        let until = self.span.1.utc();
-        std::iter::successors(schedule.next_after(self.span.0.utc()), following)
+        let until = self.span.to.utc();
+        std::iter::successors(schedule.next_after(self.span.from.utc()), following)
             .take_while(move |tick| tick.instant() < until)
     }
 
@@ -107,7 +111,7 @@ impl InForce<'_> {
     fn has(&self, tick: Tick) -> bool {
         let spec = &self.phase.spec;
         let is_within = self.phase.first.utc() <= tick.instant()
-            && self.next.is_none_or(|(_, last)| tick.instant() <= last.utc());
+            && self.next.is_none_or(|next| tick.instant() <= next.to.utc());
         spec.enabled && is_within && spec.schedule.at_or_before(tick.instant()) == Some(tick)
     }
 }

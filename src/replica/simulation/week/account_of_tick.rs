@@ -29,10 +29,6 @@ fn moment(at: UtcMillis) -> Moment {
     Moment(u64::try_from(at.0 - Moment(0).utc().0).unwrap_or_default())
 }
 
-fn meets(span: &Span, (from, to): Span) -> bool {
-    span.0 <= to && span.1 >= from
-}
-
 impl World {
     /// What is wrong with the only record of a tick.
     pub(super) fn is_wrong(
@@ -44,7 +40,7 @@ impl World {
         let spec = &in_force.phase.spec;
         let came = moment(tick.instant());
         let from = entry.after.map_or(came, moment);
-        let told: Span = (from, moment(entry.finished));
+        let told = Span { from, to: moment(entry.finished) };
         if let Some(what) = miscounted(spec, entry) {
             return Some(what);
         }
@@ -58,19 +54,19 @@ impl World {
         match (entry.outcome, entry.reason) {
             (Outcome::Skipped, Some(Reason::Paused)) => {
                 let pauses = self.log.pauses.get(in_force.job).into_iter().flatten();
-                let at = moment(entry.finished);
-                (!pauses.into_iter().any(|span| meets(span, (at, at)))).then(|| "was not paused".to_owned())
+                let at = Span::at(moment(entry.finished));
+                (!pauses.into_iter().any(|span| span.meets(at))).then(|| "was not paused".to_owned())
             }
             (Outcome::Skipped, Some(Reason::Overlap)) => {
-                let around = (Moment(came.0.saturating_sub(1_000)), came.plus(SLACK));
+                let around = Span { from: Moment(came.0.saturating_sub(1_000)), to: came.plus(SLACK) };
                 // A replica that did not receive its grant, and claims again, counts as running from its grant on.
-                let held = |run: &Run| (moment(run.lease.started), alive(run).1);
-                let was_alive = self.runs_of(in_force).any(|run| meets(&held(run), around));
+                let held = |run: &Run| Span { from: moment(run.lease.started), ..alive(run) };
+                let was_alive = self.runs_of(in_force).any(|run| held(run).meets(around));
                 let may = spec.overlap == Overlap::Skip && was_alive;
                 (!may).then(|| "was skipped, and nothing ran".to_owned())
             }
             (Outcome::Unknown, Some(Reason::StoreReset)) => {
-                let was_reset = self.log.lives.iter().any(|at| meets(&(*at, *at), told));
+                let was_reset = self.log.lives.iter().any(|at| Span::at(*at).meets(told));
                 (!was_reset).then(|| "is unknown, and nothing was forgotten".to_owned())
             }
             (Outcome::Missed, Some(reason)) => self
@@ -91,7 +87,7 @@ impl World {
         }
         // A replica that could not report in time was taken to be gone.
         let was_late = run.recorded.is_none_or(|at| at.since(ended) > Duration::from_secs(5));
-        let was_away = self.was_away(run.seat, (run.started, ended.plus(SLACK)));
+        let was_away = self.was_away(run.seat, Span { from: run.started, to: ended.plus(SLACK) });
         let was_given_up = entry.reason == Some(Reason::NodeLost)
             && (was_late || was_away || verdict.outcome == Outcome::Interrupted);
         if entry.verdict() != verdict && !was_given_up {
@@ -103,7 +99,7 @@ impl World {
         let late_by = run.started.utc().since(entry.tick.instant());
         let limit = spec.start_deadline_of(entry.tick);
         // A replica with a slow clock cannot know that it was late.
-        let was_off = self.was_away(run.seat, (run.started, run.started));
+        let was_off = self.was_away(run.seat, Span::at(run.started));
         match entry.cause {
             Cause::Schedule if late_by > limit + SLACK && !was_off => Some("started too late".to_owned()),
             Cause::CatchUp if spec.catch_up != CatchUp::Last => {
@@ -115,18 +111,17 @@ impl World {
     }
 
     fn is_wrong_reason(&self, in_force: &InForce<'_>, reason: Reason, told: Span) -> Option<String> {
-        let (from, to) = told;
         let is_right = match reason {
             Reason::StoreUnreachable => {
                 let lost = self.store.lost.get(in_force.job).into_iter().flatten().map(|at| moment(*at));
                 let outages = self.log.outages.iter().copied();
-                outages.chain(lost.map(|at| (at, at))).any(|span| meets(&span, told))
+                outages.chain(lost.map(Span::at)).any(|span| span.meets(told))
             }
             // A replica that was away knows no other reason.
             Reason::NoReplica => self.fit(in_force).any(|seat| self.was_away(seat, told)),
             Reason::Late | Reason::Overlap => true,
             Reason::Edited => {
-                in_force.phase.last >= from || in_force.next.is_some_and(|(first, _)| first <= to)
+                in_force.phase.last >= told.from || in_force.next.is_some_and(|next| next.from <= told.to)
             }
             Reason::Abandoned => !self.store.unheard.is_empty(),
             _ => false,
@@ -148,7 +143,7 @@ impl World {
             self.runs_of(in_force).filter(|run| run.started <= until && busy_until(run) >= came).collect();
         let is_busy = |at: Moment| near.iter().any(|run| run.started <= at && at <= busy_until(run));
         let is_free = |at: Moment| !is_busy(at) && !self.is_out(at) && !self.nobody_at(in_force, at);
-        let free = longest((came, until), is_free);
+        let free = longest(Span { from: came, to: until }, is_free);
         (free > NO_EXCUSE).then(|| format!("is missed ({reason}), and nothing stood in its way for {free:?}"))
     }
 
@@ -162,16 +157,16 @@ impl World {
 
     fn was_away(&self, seat: usize, during: Span) -> bool {
         let spans = self.log.absences.get(&seat).into_iter().flatten();
-        spans.into_iter().any(|(from, to)| meets(&(*from, to.plus(RECOVERY)), during))
+        spans.into_iter().any(|span| Span { to: span.to.plus(RECOVERY), ..*span }.meets(during))
     }
 
     fn nobody_at(&self, in_force: &InForce<'_>, at: Moment) -> bool {
-        self.fit(in_force).all(|seat| self.was_away(seat, (at, at)))
+        self.fit(in_force).all(|seat| self.was_away(seat, Span::at(at)))
     }
 
     /// Whether the store was away, or nothing was granted after that.
     fn is_out(&self, at: Moment) -> bool {
-        self.log.outages.iter().any(|(from, to)| *from <= at && at <= to.plus(RECOVERY))
+        self.log.outages.iter().any(|span| span.from <= at && at <= span.to.plus(RECOVERY))
     }
 }
 
@@ -186,21 +181,21 @@ fn miscounted(spec: &JobSpec, entry: &HistoryEntry) -> Option<String> {
 
 /// Until when the lock of a run may have stood in the way of the next.
 fn busy_until(run: &Run) -> Moment {
-    let (_, to) = alive(run);
+    let to = alive(run).to;
     let is_told = run.recorded.is_some_and(|told| told.since(to) < SLACK);
     if is_told { to } else { to.plus(LEASE + RECOVERY) }
 }
 
 /// From when to when something of the run was there.
 fn alive(run: &Run) -> Span {
-    (run.started, run.ended.map_or(super::world::WEEK, |(at, _)| at))
+    Span { from: run.started, to: run.ended.map_or(super::world::WEEK, |(at, _)| at) }
 }
 
 /// Moments of the span, close enough to each other.
-fn looks((from, to): Span) -> impl Iterator<Item = Moment> {
+fn looks(span: Span) -> impl Iterator<Item = Moment> {
     const LOOK_EVERY: Duration = Duration::from_secs(5);
-    let following = move |at: &Moment| (*at < to).then(|| at.plus(LOOK_EVERY).min(to));
-    std::iter::successors(Some(from), following)
+    let following = move |at: &Moment| (*at < span.to).then(|| at.plus(LOOK_EVERY).min(span.to));
+    std::iter::successors(Some(span.from), following)
 }
 
 /// The longest time within the span for which this holds.

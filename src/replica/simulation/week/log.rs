@@ -10,7 +10,23 @@ use crate::replica::simulation::world::clock::Moment;
 use super::jobs::Jobs;
 
 /// From when to when.
-pub(super) type Span = (Moment, Moment);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) from: Moment,
+    pub(super) to: Moment,
+}
+
+impl Span {
+    /// The span of one moment.
+    pub(super) fn at(at: Moment) -> Self {
+        Self { from: at, to: at }
+    }
+
+    /// Whether the two have a moment in common.
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.from <= other.to && self.to >= other.from
+    }
+}
 
 /// A definition of a job, by the replicas that loaded it one after the other.
 #[derive(Debug, Clone)]
@@ -61,11 +77,11 @@ impl Log {
     }
 
     /// Another file is loaded in this span.
-    pub(super) fn edited(&mut self, jobs: &Jobs, (first, last): Span) {
+    pub(super) fn edited(&mut self, jobs: &Jobs, during: Span) {
         for (name, job) in Rc::clone(jobs).iter() {
             let phases = self.phases.entry(name.clone()).or_default();
             if phases.last().is_none_or(|phase| *phase.spec != *job.spec) {
-                phases.push(Phase { first, last, spec: Arc::clone(&job.spec) });
+                phases.push(Phase { first: during.from, last: during.to, spec: Arc::clone(&job.spec) });
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::replica::simulation::world::rng::Dice;
 
 use super::jobs::file;
 use super::life::Life;
+use super::log::Span;
 use super::world::{Event, QUIET, World};
 
 const MINUTE: u64 = 60_000;
@@ -115,7 +116,7 @@ impl World {
     fn is_calm(&self) -> bool {
         let all_up = (0..self.seats.len()).all(|seat| self.is_up(seat)) && !self.store.is_down;
         let absences = self.log.absences.values().flatten();
-        let last = absences.chain(&self.log.outages).map(|(_, to)| to.plus(CALM)).max();
+        let last = absences.chain(&self.log.outages).map(|span| span.to.plus(CALM)).max();
         all_up && last.is_none_or(|last| last <= self.now)
     }
 
@@ -128,7 +129,7 @@ impl World {
         }
         self.store.is_down = true;
         let begins_life = self.dice.percent(40);
-        self.log.outages.push((self.now, self.now.plus(during)));
+        self.log.outages.push(Span { from: self.now, to: self.now.plus(during) });
         self.after(during, Event::Mend(Mend::Store { begins_life }));
         true
     }
@@ -142,7 +143,7 @@ impl World {
     }
 
     fn absent(&mut self, seat: usize, during: Duration) {
-        let span = (self.now, self.now.plus(during));
+        let span = Span { from: self.now, to: self.now.plus(during) };
         self.log.absences.entry(seat).or_default().push(span);
     }
 
@@ -178,7 +179,7 @@ impl World {
         self.edits += 1;
         self.jobs = file(self.edits);
         let by_restart = self.dice.percent(BY_RESTART);
-        self.log.edited(&self.jobs, (self.now, self.now.plus(EDIT)));
+        self.log.edited(&self.jobs, Span { from: self.now, to: self.now.plus(EDIT) });
         self.log.count(format!("edit by restart: {by_restart}"));
         for seat in 0..self.seats.len() {
             let after = self.dice.ms(0, EDIT.as_millis() as u64 / 2);
@@ -207,8 +208,8 @@ impl World {
             // The newer pause replaces the older.
             let spans = self.log.pauses.entry(job).or_default();
             let now = self.now;
-            spans.iter_mut().for_each(|(_, to)| *to = (*to).min(now));
-            spans.push((self.now, self.now.plus(during)));
+            spans.iter_mut().for_each(|span| span.to = span.to.min(now));
+            spans.push(Span { from: self.now, to: self.now.plus(during) });
         }
         asked.is_ok()
     }

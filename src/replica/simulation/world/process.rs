@@ -193,10 +193,12 @@ impl World {
         self.note(|| format!("run {id} is over: {verdict}"));
         self.ends_in_time(run)?;
         let life = self.seats[seat].life;
-        if life != own_life {
+        let what = if life == own_life {
+            Happening::Ended(id, verdict)
+        } else {
             // The replica's next process handles it.
-            return self.happen_to(seat, life, Happening::Buried(job, id, was_guarded));
-        }
-        self.happen_to(seat, life, Happening::Ended(id, verdict))
+            Happening::Buried(job, id, was_guarded)
+        };
+        self.happen_to(seat, life, what)
     }
 }

@@ -161,7 +161,7 @@ impl Server {
                 if self.memory == Memory::Forgetful {
                     let mark = self.shelf.records[*job].as_ref().map(|record| record.mark);
                     let hint = hint_of(request, mark, &decision.reply);
-                    self.hints.extend(hint.map(|reply| (*job, server.era.clone(), reply)));
+                    self.hints.extend(hint.map(|reply| Hinted { job: *job, era: server.era.clone(), reply }));
                 }
                 self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
                 decision.append_to(&mut self.told[*job]);
