@@ -108,6 +108,9 @@ pub enum ReadCommand {
     #[command(
         after_help = "What is wrong comes first. Times are the store's. With JOB: its schedule in words, its policies, its last \
         runs and its coming ticks.\n\n\
+        HISTORY and `ticks` draw the newest ticks, the last one at the right. A bar is a run that succeeded: the longer it took, \
+        the higher the bar. Other signs: ✗ did not succeed, ◇ skipped, ◆ missed, ↻ succeeded as a rerun, □ killed, ? not known; \
+        with --ascii 1 to 8, and x s m r k ?.\n\n\
         Exit codes: 0 (1 with --check, when anything is wrong), 2 unknown job, 69 store unreachable, 78 no usable [cluster]."
     )]
     Status(StatusArgs),
@@ -305,6 +308,9 @@ pub struct StatusArgs {
     /// Show it anew every two seconds, until Ctrl-C; on a terminal in place
     #[arg(long, conflicts_with_all = ["check", "format"])]
     pub watch: bool,
+    /// Draw with letters and digits, for terminals without Unicode
+    #[arg(long)]
+    pub ascii: bool,
     /// Without a file.
     #[command(flatten)]
     pub place: PlaceArgs,
