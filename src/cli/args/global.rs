@@ -239,10 +239,10 @@ pub struct RunArgs {
         hide_possible_values = true
     )]
     pub job_output: OutputArg,
-    /// The address of health and metrics [default: the file's `listen`, else 127.0.0.1:7070]
+    /// The address of page, API, health and metrics [default: the file's `listen`, else 127.0.0.1:7070]
     #[arg(long, value_name = "ADDR", value_parser = parse_listen, env = "SOLOCRON_LISTEN")]
     pub listen: Option<SocketAddr>,
-    /// Neither health nor metrics; beats `--listen`
+    /// No page, no API, neither health nor metrics; beats `--listen`
     #[arg(long, env = "SOLOCRON_NO_HTTP", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_http: bool,
     /// How far its port is above the one of `listen`
