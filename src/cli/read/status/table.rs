@@ -91,7 +91,7 @@ pub(super) fn conditions_of(
     JobCondition::ALL.into_iter().filter(move |condition| conditions.has(*condition))
 }
 
-/// Returns `2 failing, 1 running, 1 disabled`; `None` if no job is in any condition.
+/// Returns `of 12 jobs: 2 failing, 1 running, 1 disabled`; `None` if no job is in any condition.
 fn counts(view: &StatusView, snapshot: &Snapshot) -> Option<String> {
     let late = late_jobs(view);
     let all: Vec<JobCondition> =
@@ -101,7 +101,7 @@ fn counts(view: &StatusView, snapshot: &Snapshot) -> Option<String> {
         (count > 0).then(|| format!("{count} {}", condition.as_str()))
     };
     let counts: Vec<String> = JobCondition::ALL.into_iter().filter_map(counted).collect();
-    (!counts.is_empty()).then(|| counts.join(", ") + "\n")
+    (!counts.is_empty()).then(|| format!("of {} jobs: {}\n", snapshot.jobs.len(), counts.join(", ")))
 }
 
 /// Returns the sign of a file that differs.

@@ -200,7 +200,7 @@ async fn the_newest_ticks_are_drawn_for_lists_and_for_a_job_and_with_letters_if_
 async fn jobs_are_counted_by_their_conditions_and_a_job_by_name_tells_its_own() {
     let bench = ill().await;
     let (_, list) = shown(&bench, "status").await;
-    assert!(list.contains("\n1 failing, 1 late, 1 disabled\n"), "{list}");
+    assert!(list.contains("\nof 3 jobs: 1 failing, 1 late, 1 disabled\n"), "{list}");
     for (job, state) in [
         ("backup", Some("state        late")),
         ("payout", Some("state        failing")),
