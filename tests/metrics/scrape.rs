@@ -9,8 +9,8 @@ use crate::stage::{OPEN_METRICS, Samples, Scraped, eventually};
 const IDLE: &str = "[cluster]\nstore = \"local\"\nreplicas = 1\n\
     [jobs.never]\nschedule = \"0 0 29 2 *\"\nshell = \"true\"\n";
 
-/// Whatever has another value on each machine.
-const OWN: [&str; 2] = ["version", "file"];
+/// Labels whose values are those of this build, or are listed elsewhere.
+const OWN: [&str; 3] = ["version", "file", "route"];
 
 /// Names, types and labels of a scrape: each metric on a line of its own, below it each set of labels. Buckets are on
 /// one line.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::cli::args::global::{Format, GlobalArgs, StatusArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::{OutputReader, Screen};
+use crate::cli::print::style::TextStyle;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::reach_jobs_or_all;
 use crate::cli::session::target::ClusterTarget;
@@ -17,6 +18,7 @@ use crate::view::problems::{DEPTH, needs_depth};
 use crate::view::snapshot::Snapshot;
 use crate::view::status::StatusView;
 use crate::view::text::sparkline::{SPARK_SLOTS, SparkSigns};
+use crate::view::text::time_format::span;
 
 use table::StatusLook;
 
@@ -40,7 +42,16 @@ pub(crate) async fn run(
     show(args, jobs, place.expected(), &*store, screen).await
 }
 
-/// Shows the state again and again, until the reader is gone. If the store does not answer, prints the error, and tries again.
+/// What `--watch` showed last.
+#[derive(Debug)]
+struct LastPage {
+    text: String,
+    /// When it was read.
+    at: Instant,
+}
+
+/// Shows the state again and again, until the reader is gone. If the store does not answer, prints the error above what it
+/// showed last, and tries again.
 async fn watch(
     args: &StatusArgs,
     jobs: &[KnownJob],
@@ -48,11 +59,16 @@ async fn watch(
     store: &dyn Store,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
+    let mut last: Option<LastPage> = None;
     loop {
         let surveyed = snapshot(args, jobs.to_vec(), store).await;
         let text = match surveyed {
-            Ok(snapshot) => text(args, &snapshot, &StatusView::of(&snapshot, expected), screen.columns),
-            Err(failure) => format!("error: {}\n", failure.message),
+            Ok(snapshot) => {
+                let text = text(args, &snapshot, &StatusView::of(&snapshot, expected), screen.columns);
+                last = Some(LastPage { text: text.clone(), at: Instant::now() });
+                text
+            }
+            Err(failure) => without_news(&failure, last.as_ref()),
         };
         let begin = if screen.columns.is_some() { CLEARED } else { "" };
         if screen.print_bytes(begin.as_bytes())? == OutputReader::Gone
@@ -61,6 +77,18 @@ async fn watch(
             return Ok(Exit::Done);
         }
         sleep(WATCH_EVERY).await;
+    }
+}
+
+/// Returns the error, and what was shown last with its age.
+fn without_news(failure: &Failure, last: Option<&LastPage>) -> String {
+    let message = &failure.message;
+    match last {
+        None => format!("error: {message}\n"),
+        Some(LastPage { text, at }) => {
+            let no_news = TextStyle::Bad.paint(&format!("no news for {}", span(at.elapsed())));
+            format!("{no_news}: {message}\nbefore that:\n\n{text}")
+        }
     }
 }
 

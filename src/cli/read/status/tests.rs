@@ -247,6 +247,19 @@ async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
     assert!(out.0.iter().all(|text| text.starts_with("ok: 2 replicas")), "{:?}", out.0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_watched_status_without_news_says_for_how_long_and_keeps_what_it_showed() {
+    let failure = Failure::failed("no answer from redis://a within 2s".to_owned());
+    assert_eq!(without_news(&failure, None), "error: no answer from redis://a within 2s\n");
+    let last = LastPage { text: "ok: 2 replicas, 3 jobs\n".into(), at: Instant::now() };
+    tokio::time::advance(Duration::from_secs(12)).await;
+    let shown = anstream::adapter::strip_str(&without_news(&failure, Some(&last))).to_string();
+    assert_eq!(
+        shown,
+        "no news for 12s: no answer from redis://a within 2s\nbefore that:\n\nok: 2 replicas, 3 jobs\n"
+    );
+}
+
 #[tokio::test]
 async fn a_failing_job_is_shown_with_its_newest_success_and_the_failures_since() {
     let bench = Bench::new(FILE).await;
