@@ -7,11 +7,11 @@ use crate::run::StopReason;
 use crate::view::problems::Kind;
 
 use super::label_values as values;
-use super::{CATALOGUE, LabelSets, MetricFamily, MetricKind};
+use super::{CATALOGUE, LabelSets, MetricKind};
 
 #[test]
 fn names_are_lower_case_distinct_and_end_as_their_type_asks() {
-    let bases: BTreeSet<&str> = CATALOGUE.iter().map(MetricFamily::base).collect();
+    let bases: BTreeSet<&str> = CATALOGUE.iter().map(|family| family.base()).collect();
     assert_eq!(bases.len(), CATALOGUE.len(), "a name without its suffix stands for one metric");
     for family in CATALOGUE {
         let name = family.name;
