@@ -26,12 +26,13 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 const LISTENS: &str = "started successfully on port ";
 
 /// How Chromium is started. It asks nobody but the pages that a test opens.
-const ARGUMENTS: [&str; 14] = [
+const ARGUMENTS: [&str; 15] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
     "--disable-dev-shm-usage",
+    "--hide-scrollbars",
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-background-networking",
