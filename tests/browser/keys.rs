@@ -17,6 +17,10 @@ fn keys_search_move_open_and_go() {
     let job = first.as_str().and_then(|id| id.strip_prefix("job-")).expect("a row").to_owned();
     browser.press(ENTER);
     browser.wait_until("its page", || browser.url().ends_with(&format!("/jobs/{job}")).then_some(()));
+    browser.wait_until("a tick", || (browser.count("[id^=tick-] a") > 0).then_some(()));
+    browser.press("j");
+    browser.press(ENTER);
+    browser.wait_until("its run", || browser.url().contains("/runs/").then_some(()));
 
     browser.press("gr");
     browser.wait_until("the replicas", || browser.url().ends_with("/replicas").then_some(()));
