@@ -92,3 +92,45 @@ fn a_row_that_is_marked_stays_marked_when_it_is_replaced_and_the_times_change_zo
     assert!(!local.is_empty(), "{local}");
     stage.expect_clean(browser, &[]);
 }
+
+#[test]
+fn the_focus_stays_where_it_is_when_a_part_of_the_page_is_replaced() {
+    let stage = Stage::start();
+    let browser = stage.browse("/?q=payout");
+    browser.script(
+        "window.before = document.getElementById('job-payout'); window.before.querySelector('th a').focus()",
+    );
+    browser.wait_until("a new row", || {
+        let is_new = browser.script("return document.getElementById('job-payout') !== window.before");
+        (is_new == true).then_some(())
+    });
+    let focus = browser.script("return document.activeElement.closest('#job-payout th') !== null");
+    assert_eq!(focus, true);
+    // What is being written is not taken away.
+    browser.press("/");
+    browser.press("abc");
+    browser.script("window.before = document.getElementById('job-payout')");
+    browser.wait_until("a new row", || {
+        let is_new = browser.script("return document.getElementById('job-payout') !== window.before");
+        (is_new == true).then_some(())
+    });
+    assert_eq!(browser.script("return document.activeElement.value"), "payoutabc");
+    stage.expect_clean(browser, &[]);
+}
+
+#[test]
+fn what_is_wrong_is_copied_as_one_line_of_text() {
+    let mut stage = Stage::start();
+    stage.break_payout();
+    stage.wait_for_failure();
+    let browser = stage.browse("/");
+    browser.click("#troubles [data-copy]");
+    browser.wait_for_text("#troubles [data-copy]", |text| text == "copied");
+    browser.type_into("#q", "\u{e009}v");
+    let copied = browser.script("return document.getElementById('q').value");
+    assert!(
+        copied.as_str().is_some_and(|text| text.starts_with("payout: failed with exit code 1")),
+        "{copied}"
+    );
+    stage.expect_clean(browser, &[]);
+}

@@ -24,13 +24,12 @@ fn seen_at(browser: &Browser) -> i64 {
     browser.wait_until("what is watched for", || browser.script("return window.seenAt").as_i64())
 }
 
-/// Whether the page has an open stream of its changes: only then it is as quick as it promises.
+/// Waits until the stream of changes has brought something: the row of a job that runs each second is another one then.
 fn wait_for_news(browser: &Browser) {
-    let top = browser.text_of(".store-time");
-    browser.wait_for_text(".store-time", |now| Some(now) != top.as_deref());
-    browser.wait_until("an open stream", || {
-        let news = browser.script("return performance.getEntriesByType('resource').length");
-        (news.as_u64() > Some(0)).then_some(())
+    browser.script("window.row = document.getElementById('job-payout')");
+    browser.wait_until("a change", || {
+        let is_new = browser.script("return document.getElementById('job-payout') !== window.row");
+        (is_new == true).then_some(())
     });
 }
 

@@ -59,11 +59,15 @@ fn without_tokens_a_page_says_that_it_is_read_only_and_shows_no_output() {
 
 #[test]
 fn what_a_job_printed_is_shown_as_text_to_those_who_may_see_it() {
-    let stage = Stage::start_with_tokens();
+    let mut stage = Stage::start_with_tokens();
+    stage.break_payout();
+    stage.wait_for_failure();
     let browser = Browser::start();
     browser.open(&stage.page("/"));
     log_in(&browser, GRAFANA);
-    browser.wait_until("a run", || (browser.count("#job-payout td a[href*='/runs/']") > 0).then_some(()));
+    browser.wait_until("a failed run", || {
+        (browser.count("#job-payout.failing td a[href*='/runs/']") > 0).then_some(())
+    });
     let run = browser.script("return document.querySelector(\"#job-payout td a[href*='/runs/']\").href");
     browser.open(run.as_str().expect("an address"));
     browser.wait_for_text("#output", |text| text.contains("<b>paying</b>"));

@@ -2,6 +2,9 @@
 //! its policy.
 
 mod accessible;
+#[path = "../support/http_client.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod http_client;
 mod keys;
 mod live;
 mod login;

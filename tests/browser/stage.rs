@@ -5,11 +5,14 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use solocron::time::{Clock, SystemClock};
 
-use crate::process::{Program, Scene};
+use crate::http_client::get;
+use crate::process::{DEADLINE, Program, Scene};
 use crate::redis_server::RedisServer;
 use crate::webdriver::Browser;
 
@@ -19,6 +22,9 @@ pub(crate) const GRAFANA: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefg=";
 
 /// Besides these, the job that fails when it is told to.
 const IDLE_JOBS: usize = 29;
+
+/// From one look to the next.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// What the pages of a failed log-in and of an absent page bring into the console of a browser.
 pub(crate) const REFUSED: &str = "Failed to load resource: the server responded with a status of 40";
@@ -81,7 +87,18 @@ impl Stage {
             stage.replicas.push(replica);
             stage.addresses.push(address);
         }
+        stage.wait_until_ready();
         stage
+    }
+
+    /// Waits until every replica has opened all jobs.
+    #[expect(clippy::disallowed_methods, reason = "the server has to be asked again")]
+    fn wait_until_ready(&self) {
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        while !self.addresses.iter().all(|address| get(*address, "/readyz").status == 200) {
+            assert!(SystemClock.boot() < deadline, "a replica is not ready after {DEADLINE:?}");
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
     }
 
     fn replica(&self, node: &str, listen: &str, more: &[&str]) -> (Program, SocketAddr) {

@@ -1,6 +1,7 @@
 //! A Chromium of a test's own, driven over WebDriver by a ChromeDriver. Every wait has a limit, and no process of it
 //! outlives the value.
 
+use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -64,6 +65,12 @@ struct Refused {
     /// `no such element`
     kind: String,
     message: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.message)
+    }
 }
 
 impl Browser {
@@ -280,14 +287,14 @@ impl Browser {
                 {
                     None
                 }
-                Err(refused) => panic!("{what} of {selector}: {refused:?}"),
+                Err(refused) => panic!("{what} of {selector}: {refused}"),
             }
         });
     }
 
     fn command(&self, method: &str, path: &str, body: &Value) -> Value {
         let answer = self.ask(method, &self.path(path), body);
-        answer.unwrap_or_else(|refused| panic!("{method} {path}: {refused:?}"))
+        answer.unwrap_or_else(|refused| panic!("{method} {path}: {refused}"))
     }
 
     fn path(&self, path: &str) -> String {
