@@ -171,7 +171,7 @@ const stored = (name, value) => {
   try { return value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value); } catch { return null; }
 };
 const keys = {
-  '/': () => { const field = $('#q'); if (field) field.focus(); else location.href = base + '/#q'; },
+  '/': () => { const field = $('#q'); if (field) { field.focus(); field.select(); } else location.href = base + '/#q'; },
   j: () => move(1),
   k: () => move(-1),
   Enter: () => { const link = current && $('a', document.getElementById(current)); if (link) link.click(); },
