@@ -12,6 +12,7 @@
 # make rolling SECONDS=60   three replicas under load, restarted one after the other all the while
 # make fuzz SECONDS=60   tries inputs on everything that reads what comes from outside, so long each; make test reads once
 #              more what was found (tests/corpora)
+# make screens  pictures of every page of HTTP, healthy and in trouble, in both themes and on a phone, into target/screens
 # make image   the image, built from the Dockerfile by buildah and run for real: three containers and a Redis; needs root
 # make unit    the hardened unit under a systemd of its own, in a container; needs root
 # make run     three replicas of ./jobs.toml on this machine
@@ -39,14 +40,17 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # The tests' tools, each with the Debian package that has it. Debian keeps those of a PostgreSQL server off PATH.
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql \
-	promtool:prometheus prometheus:prometheus
+	promtool:prometheus prometheus:prometheus chromium:chromium chromedriver:chromium-driver npm:npm
+
+# Checks in a browser how accessible the page is; not shipped.
+AXE := axe-core-4.14.1
 
 # What `make image` and `make unit` need besides.
 CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:systemd-container redis-server:redis-server
 
 FUZZ_TARGETS := jobs_toml cron store_url answer hint record guard
 
-.PHONY: test campaign switches check model simulate weeks random rolling fuzz image unit run bench tools container-tools fmt clippy doc deny advisories
+.PHONY: test campaign switches check model simulate weeks random rolling fuzz screens image unit run bench tools container-tools fmt clippy doc deny advisories
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -99,6 +103,13 @@ fuzz:
 			-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 || exit 1; \
 	done
 
+# The pages of a made-up cluster are written by a test of the library, and pictured with those of a real one.
+screens: export SOLOCRON_SCREENS = $(CURDIR)/target/screens
+screens: tools
+	rm -rf target/screens && mkdir -p target/screens
+	$(CARGO) test $(FEATURES) --lib http::page::testing
+	$(CARGO) test $(FEATURES) --test browser screens::
+
 image: container-tools
 	$(SUDO) tests/containers/image.sh
 
@@ -126,6 +137,8 @@ tools:
 		$(SUDO) apt-get update -q; \
 		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$${missing[@]}"; \
 	fi
+	@[ -e target/$(AXE)/package/axe.min.js ] || { mkdir -p target/$(AXE) && cd target/$(AXE) && \
+		npm pack --silent $(subst core-,core@,$(AXE)) >/dev/null && tar -xzf $(AXE).tgz; }
 	@$(CARGO) nextest --version >/dev/null 2>&1 || $(CARGO) install cargo-nextest --locked
 
 fmt:

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use crate::http::page::shell::{
-    HtmlLine, PageFrame, PagePart, RelativeTime, StoreSight, html_lines, run_link,
+    HtmlLine, HtmlSentence, PageFrame, PagePart, RelativeTime, StoreSight, html_lines, run_link,
 };
 use crate::view::job::JobState;
 use crate::view::problems::{ClusterProblem, Kind};

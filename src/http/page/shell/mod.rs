@@ -4,6 +4,7 @@ pub(crate) mod document;
 pub(crate) mod links;
 pub(crate) mod output;
 pub(crate) mod part;
+pub(crate) mod sentence;
 pub(crate) mod times;
 pub(crate) mod top;
 
@@ -11,5 +12,6 @@ pub(crate) use document::{PageFrame, PageTitle, VisitorSight, page};
 pub(crate) use links::{encoded, run_link};
 pub(crate) use output::{HtmlLine, html_lines};
 pub(crate) use part::{PagePart, SentParts, rendered};
+pub(crate) use sentence::HtmlSentence;
 pub(crate) use times::{ElapsedTime, RelativeTime, UtcTime};
 pub(crate) use top::{StoreSight, top_part};
