@@ -17,6 +17,7 @@
 # make run     three replicas of ./jobs.toml on this machine
 # make bench   what a guard costs, against a plain spawn; how late jobs start and what that costs, beside a program without
 #              locks and the obvious program with one (ROUNDS=1 for a first look; half an hour)
+# make flood   every path of the HTTP server, asked for by wrk, with 10,000 jobs: requests a second, and whether jobs start late
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -40,13 +41,15 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql \
 	promtool:prometheus
+# What `make bench` and `make flood` need.
+BENCH_TOOLS := $(TOOLS) wrk:wrk taskset:util-linux
 
 # What `make image` and `make unit` need besides.
 CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:systemd-container redis-server:redis-server
 
 FUZZ_TARGETS := jobs_toml cron store_url answer hint record guard
 
-.PHONY: test campaign switches check model simulate weeks random rolling fuzz image unit run bench tools container-tools fmt clippy doc deny advisories
+.PHONY: test campaign switches check model simulate weeks random rolling fuzz image unit run bench flood tools bench-tools container-tools fmt clippy doc deny advisories
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -109,9 +112,15 @@ unit: container-tools
 run:
 	$(CARGO) run --release -- run --replicas 3
 
-bench: tools
+bench: bench-tools
 	$(CARGO) bench --bench guard
 	$(CARGO) bench --bench pace -- --rounds $(ROUNDS)
+
+flood: bench-tools
+	$(CARGO) bench --bench pace -- flood
+
+bench-tools: TOOLS := $(BENCH_TOOLS)
+bench-tools: tools
 
 container-tools: TOOLS := $(CONTAINER_TOOLS)
 container-tools: tools
