@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{error, warn};
 
 use crate::http::board::read_when_due;
 use crate::http::route::serve::router;
@@ -33,6 +33,9 @@ const NICE: i32 = 10;
 
 /// The pause after a connection could not be accepted: no descriptor may be free.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// The pause after the reading of jobs has panicked.
+const READS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Threads for calls that block, such as reading a log. A disk that hangs holds four of them.
 const BLOCKING_THREADS: usize = 8;
@@ -127,7 +130,7 @@ fn run(
                 let tally = tally.unwrap_or_else(|| Arc::new(HttpTally::of(&[])));
                 readers.spawn(responder.run(Arc::clone(&store), tally, stop.clone()));
                 if let Some(served) = &served {
-                    readers.spawn(read_when_due(Arc::clone(&served.shared), store));
+                    readers.spawn(keep_reading(Arc::clone(&served.shared), store));
                 }
             }
             Err(error) => warn!(
@@ -141,6 +144,18 @@ fn run(
             None => stop.cancelled().await,
         }
     });
+}
+
+/// Reads the store for pages and metrics, without end. If that panics, it starts again: pages would stay as they are.
+async fn keep_reading(shared: Arc<Shared>, store: Arc<dyn Store>) {
+    loop {
+        let mut reading = JoinSet::new();
+        reading.spawn(read_when_due(Arc::clone(&shared), Arc::clone(&store)));
+        if let Some(Err(error)) = reading.join_next().await {
+            error!(%error, "jobs are not read for HTTP: trying again");
+        }
+        sleep(READS_AGAIN_AFTER).await;
+    }
 }
 
 /// Serves connections until it is stopped.
