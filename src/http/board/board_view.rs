@@ -255,7 +255,7 @@ impl Board {
             snapshot: kept.snapshot(store_now, &peers_of(&facts), jobs),
             as_of: match jobs {
                 Some(jobs) => kept.table.as_of(jobs.iter(), latest),
-                None => kept.table.as_of(kept.table.names(), latest),
+                None => kept.table.all_as_of(latest),
             },
             is_complete,
             is_store_away: facts.is_store_away,
@@ -277,7 +277,7 @@ impl Board {
                 list
             }
         };
-        let as_of = kept.table.as_of(kept.table.names(), facts.store_now.unwrap_or(store_now));
+        let as_of = kept.table.all_as_of(facts.store_now.unwrap_or(store_now));
         BoardList { list, as_of }
     }
 
