@@ -269,8 +269,12 @@ impl Board {
         let list = match &kept.list {
             Some((made, list)) if now.since(*made) < LISTED_FOR => Arc::clone(list),
             _ => {
-                let snapshot = kept.snapshot(store_now, &peers_of(&facts), None);
-                let list = Arc::new(self.expecting(|expected| JobList::of(&snapshot, expected)));
+                let rest = kept.snapshot(store_now, &peers_of(&facts), Some(&[]));
+                let list = kept.table.lend_all(|jobs| {
+                    let snapshot = Snapshot { jobs, ..rest };
+                    let list = self.expecting(|expected| JobList::of(&snapshot, expected));
+                    (snapshot.jobs, Arc::new(list))
+                });
                 let due = list.jobs().iter().filter(|job| job.due.is_some()).map(|job| &job.name);
                 kept.table.doubt_due(due, now);
                 kept.list = Some((now, Arc::clone(&list)));

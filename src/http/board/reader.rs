@@ -13,6 +13,7 @@ use crate::events::Event;
 use crate::http::state::Shared;
 use crate::job::JobName;
 use crate::replica::ReplicaFacts;
+use crate::run::release_free_memory;
 use crate::store::{FailureCause, Hint, LIVE_FOR, Store, StoreError};
 use crate::time::BootInstant;
 
@@ -114,7 +115,10 @@ impl BoardReader {
     fn hear(&mut self) {
         let is_looked_at = self.shared.board.if_looked_at(|_| ()).is_some();
         if !is_looked_at {
-            self.sources = None;
+            if self.sources.take().is_some() {
+                // What was kept of thousands of jobs is free now.
+                release_free_memory();
+            }
         } else if self.sources.is_none() {
             let hints = self.shared.board.turns.store().map(|store| store.hints());
             self.sources = Some(ChangeSources { events: self.shared.events.listen(), hints });

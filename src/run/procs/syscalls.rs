@@ -95,6 +95,16 @@ pub fn set_thread_nice(nice: i32) {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
 }
 
+/// Gives memory that was freed back to the system: the C library keeps what is free between blocks that are in use. Takes some
+/// milliseconds if that is much.
+pub fn release_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes a number only, and any thread may make it at any time.
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 /// Gives this process, and none of its children, a priority before all others, or takes that back. Without root the
 /// kernel refuses it, and the process shares the CPU with those that it has to kill.
 pub(crate) fn set_realtime(first: bool) {
