@@ -13,6 +13,9 @@ const MOST: usize = 64;
 /// The most connections beyond these, which are answered only if they ask how the replica is.
 const SPARE: usize = 8;
 
+/// So many that wait are not closed: they have only just come, and their requests are on the way.
+const JUST_COME: usize = 8;
+
 /// The slots for connections.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ConnectionSlots(Arc<Mutex<SlotTable>>);
@@ -63,9 +66,13 @@ pub(super) struct Answering {
 impl SlotTable {
     /// Closes the oldest of these connections that waits for a request. Returns whether one did.
     fn make_room(&mut self, is_spare: bool) -> bool {
-        let is_waiting = |slot: &TakenSlot| slot.is_spare == is_spare && !slot.is_answering;
-        let number = self.connections.iter().find(|(_, slot)| is_waiting(slot)).map(|(number, _)| *number);
-        let closed = number.and_then(|number| self.connections.remove(&number));
+        let waiting =
+            self.connections.iter().filter(|(_, slot)| slot.is_spare == is_spare && !slot.is_answering);
+        let mut waiting = waiting.map(|(number, _)| *number);
+        let oldest = waiting.next();
+        // There are no further slots for those that come while the spare ones are taken.
+        let is_enough = is_spare || waiting.count() >= JUST_COME;
+        let closed = oldest.filter(|_| is_enough).and_then(|number| self.connections.remove(&number));
         closed.map(|slot| slot.close.cancel()).is_some()
     }
 
@@ -166,11 +173,23 @@ mod tests {
     fn a_connection_whose_body_is_on_its_way_makes_room_and_one_that_is_answered_does_not() {
         let slots = ConnectionSlots::default();
         let taken = all_taken(&slots);
-        let (receiving, sent) = (taken[0].receiving(), taken[0].answering());
-        let others: Vec<_> = taken[1..].iter().map(answer).collect();
-        assert!(!slots.take().expect("the first made room").is_spare);
-        assert!(taken[0].close.is_cancelled());
-        drop((receiving, sent, others));
+        let answering = answer(&taken[0]);
+        let (receiving, sent) = (taken[1].receiving(), taken[1].answering());
+        let further = slots.take().expect("the second made room");
+        assert!(!further.is_spare);
+        assert!(!taken[0].close.is_cancelled() && taken[1].close.is_cancelled());
+        drop((answering, receiving, sent, further));
+    }
+
+    #[test]
+    fn while_most_are_answered_those_that_have_just_come_are_not_closed() {
+        let slots = ConnectionSlots::default();
+        let taken = all_taken(&slots);
+        let answering: Vec<_> = taken[JUST_COME..].iter().map(answer).collect();
+        let further = slots.take().expect("a spare slot");
+        assert!(further.is_spare);
+        assert!(!taken.iter().any(|slot| slot.close.is_cancelled()));
+        drop((answering, further));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::{JoinSet, spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -19,7 +19,7 @@ use crate::http::route::serve::router;
 use crate::http::state::{HttpSources, Shared};
 use crate::metrics::HttpTally;
 use crate::relay::OutputResponder;
-use crate::run::set_thread_nice;
+use crate::run::lower_thread_priority;
 use crate::store::{Store, StoreError};
 
 use super::connection;
@@ -28,8 +28,8 @@ use super::slots::ConnectionSlots;
 /// The name of the thread, as `top -H` shows it; the second where HTTP is off.
 const NAMES: (&str, &str) = ("http", "output");
 
-/// How much lower its priority is than that of the replica.
-const NICE: i32 = 10;
+/// How much lower its priority is than that of the replica, as a difference of nice values.
+const LOWER_BY: i32 = 10;
 
 /// The pause after a connection could not be accepted: no descriptor may be free.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -80,7 +80,7 @@ impl HttpThread {
         let (end, ended) = mpsc::channel();
         let (name, stopped) = (if served.is_some() { NAMES.0 } else { NAMES.1 }, stop.clone());
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            set_thread_nice(NICE);
+            lower_thread_priority(LOWER_BY);
             run(&runtime, served, responder, open_store, stopped);
             // Nobody may wait for it.
             let _ = end.send(());
@@ -170,9 +170,12 @@ async fn serve(served: Served, stop: CancellationToken) {
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => match slots.take() {
-                    Some(slot) => drop(connections.spawn(connection::serve(
-                        stream, peer, slot, router.clone(), stop.clone(),
-                    ))),
+                    Some(slot) => {
+                        let served = connection::serve(stream, peer, slot, router.clone(), stop.clone());
+                        connections.spawn(served);
+                        // A request that is there already is read before the connection might have to make room.
+                        yield_now().await;
+                    }
                     None => {
                         shared.tally.count_refused();
                         refuse(&stream);

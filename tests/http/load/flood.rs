@@ -104,7 +104,7 @@ fn a_flood_makes_no_replica_lose_a_lock_or_miss_a_tick_and_health_is_answered() 
     let jobs: String = (0..5)
         .map(|job| format!("[jobs.job{job}]\nschedule = \"* * * * * *\"\nshell = \"true\"\n"))
         .collect();
-    let long = "[jobs.long]\nschedule = \"* * * * * *\"\nshell = \"exec sleep 600\"\nlease = \"3s\"\n";
+    let long = "[jobs.long]\nschedule = \"* * * * * *\"\nshell = \"exec sleep 600\"\nlease = \"5s\"\n";
     let cluster = format!("cluster = {{ name = \"t\", store = \"{}\" }}\n", redis.url());
     let scene = Scene::new(&format!("{cluster}{jobs}{long}"));
     let (mut replica, address) = start(&scene, &["--drain", "1s"]);

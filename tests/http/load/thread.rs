@@ -22,8 +22,10 @@ fn http_has_a_thread_of_its_own_with_a_low_priority() {
         after.split_whitespace().nth(16)?.parse::<i32>().ok()
     };
     let (http, others): (Vec<String>, Vec<String>) = stats.partition(|stat| stat.contains("(http)"));
-    assert_eq!(http.iter().map(|stat| nice(stat)).collect::<Vec<_>>(), [Some(10)], "{http:?}");
-    assert!(others.iter().any(|stat| nice(stat) == Some(0)), "{others:?}");
+    let highest = others.iter().filter_map(|stat| nice(stat)).min().expect("the replica's threads");
+    // The tests themselves may run with a low priority.
+    let lower = (highest + 10).min(19);
+    assert_eq!(http.iter().map(|stat| nice(stat)).collect::<Vec<_>>(), [Some(lower)], "{http:?}");
 }
 
 /// The connections on which something about this job was asked lately.
@@ -48,7 +50,7 @@ fn asking_about(redis: &RedisServer, job: &str) -> BTreeSet<String> {
 fn killing_the_connection_of_http_to_the_store_delays_no_renewal() {
     let redis = RedisServer::start();
     redis.cli(&["CONFIG", "SET", "slowlog-max-len", "1024"]);
-    let jobs = "[jobs.long]\nschedule = \"* * * * * *\"\nshell = \"exec sleep 600\"\nlease = \"3s\"\n\
+    let jobs = "[jobs.long]\nschedule = \"* * * * * *\"\nshell = \"exec sleep 600\"\nlease = \"5s\"\n\
         [jobs.never]\nschedule = \"0 0 29 2 *\"\nshell = \"true\"\n";
     let scene = Scene::new(&format!("cluster = {{ name = \"t\", store = \"{}\" }}\n{jobs}", redis.url()));
     let (mut replica, address) = start(&scene, &["--log-level", "debug"]);
