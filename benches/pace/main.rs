@@ -53,7 +53,7 @@ fn main() {
     let wanted = |workload: &&Workload| {
         let named: Vec<&&str> = words.iter().filter(|word| word.starts_with('W')).collect();
         let is_named = |name: &&&str| **name == workload.name || workload.base() == Some(**name);
-        named.is_empty() || named.iter().any(|name| is_named(&name))
+        named.is_empty() || named.iter().any(is_named)
     };
     let asked_for = |contender: &&Contender| {
         let kinds: Vec<&&str> = words.iter().filter(|word| Contender::KINDS.contains(*word)).collect();
