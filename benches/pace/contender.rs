@@ -1,12 +1,14 @@
 //! Who is measured, and how each is started and ended.
 
 use std::fmt;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::unistd::Pid;
 
 use crate::descendants::descendants;
+use crate::load::Load;
 use crate::workload::{Coming, Workload};
 
 /// One program under one workload.
@@ -73,6 +75,8 @@ pub(crate) struct Place<'a> {
 /// Processes at work, which end with the value.
 pub(crate) struct AtWork {
     children: Vec<Child>,
+    /// Where each of them serves HTTP, if they do.
+    addresses: Vec<SocketAddr>,
 }
 
 impl AtWork {
@@ -81,8 +85,19 @@ impl AtWork {
         // Once, before any of them reads it.
         let text = workload.jobs_toml(place.once_s, &place.program, &place.records);
         std::fs::write(place.folder.join("jobs.toml"), text).expect("a writable folder");
-        let children = (0..contender.replicas()).map(|number| start(contender, number, workload, place));
-        Self { children: children.collect() }
+        let is_served = workload.load != Load::Nothing;
+        let addresses: Vec<SocketAddr> =
+            (0..contender.replicas()).filter(|_| is_served).map(|_| free_address()).collect();
+        let children = (0..contender.replicas()).map(|number| {
+            let address = addresses.get(number).copied();
+            start(contender, number, (workload, address), place)
+        });
+        Self { children: children.collect(), addresses }
+    }
+
+    /// Where the first of them serves HTTP.
+    pub(crate) fn address(&self) -> SocketAddr {
+        *self.addresses.first().expect("the workload is one with HTTP")
     }
 
     /// What is measured of fewer than were started means nothing.
@@ -118,7 +133,18 @@ impl Drop for AtWork {
     }
 }
 
-fn start(contender: Contender, number: usize, workload: &Workload, place: &Place<'_>) -> Child {
+/// An address on which nobody listened a moment ago.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it is bound")
+}
+
+fn start(
+    contender: Contender,
+    number: usize,
+    (workload, address): (&Workload, Option<SocketAddr>),
+    place: &Place<'_>,
+) -> Child {
     let this = std::env::current_exe().expect("a program has a file");
     let mut command = match contender {
         Contender::Floor => {
@@ -131,15 +157,19 @@ fn start(contender: Contender, number: usize, workload: &Workload, place: &Place
             command.args(["be-obvious", place.redis]).args(plan(workload, place));
             command
         }
-        Contender::Redis(_) | Contender::Local(_) => solocron(contender, number, place),
+        Contender::Redis(_) | Contender::Local(_) => solocron(contender, number, address, place),
     };
     let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     silent.spawn().expect("the program was built")
 }
 
-fn solocron(contender: Contender, number: usize, place: &Place<'_>) -> Command {
+fn solocron(contender: Contender, number: usize, address: Option<SocketAddr>, place: &Place<'_>) -> Command {
     let mut command = of_solocron(contender, number, place);
-    command.args(["run", "--no-http", "--node", &format!("n{number}")]);
+    command.args(["run", "--node", &format!("n{number}")]);
+    match address {
+        Some(address) => command.args(["--listen", &address.to_string()]),
+        None => command.arg("--no-http"),
+    };
     command
 }
 

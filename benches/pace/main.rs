@@ -3,7 +3,9 @@
 //! spawns the command, without any lock; and the *obvious program*, tokio-cron-scheduler with `SET NX PX` and
 //! compare-and-delete. Prints a table with ratios; nothing is asserted, as machines are noisy.
 //!
-//! `make bench`, or `cargo bench --bench pace -- [--json] [--rounds 3] [--appendonly] [W1 W2 …] [floor redis embedded obvious]`
+//! `make bench`, or `cargo bench --bench pace -- [--json] [--rounds 3] [--appendonly] [W1 W2 …] [floor redis embedded obvious]`;
+//! W8 is W1 under a flood of HTTP requests. `make flood`, or `cargo bench --bench pace -- flood [SECONDS]`: every path, one
+//! after the other.
 
 #![expect(clippy::print_stdout, reason = "a table is all it makes")]
 
@@ -13,8 +15,13 @@ mod contender;
 mod costs;
 #[path = "../../tests/support/descendants.rs"]
 mod descendants;
+mod flood;
 mod floor;
+#[expect(dead_code, reason = "what the tests need besides")]
+#[path = "../../tests/support/http_client.rs"]
+mod http_client;
 mod lateness;
+mod load;
 mod measure;
 mod obvious;
 #[expect(dead_code, reason = "what the tests need besides")]
@@ -37,13 +44,16 @@ fn main() {
     match words[..] {
         ["be-floor", ref plan @ ..] => return floor::run(plan),
         ["be-obvious", store, ref plan @ ..] => return obvious::run(store, plan),
+        ["be-crowd", address] => return load::crowd(address),
+        ["flood", ref seconds @ ..] => return flood::run(seconds),
         _ => {}
     }
     let rounds =
         words.iter().position(|word| *word == "--rounds").and_then(|at| words.get(at + 1)?.parse().ok());
     let wanted = |workload: &&Workload| {
         let named: Vec<&&str> = words.iter().filter(|word| word.starts_with('W')).collect();
-        named.is_empty() || named.contains(&&workload.name)
+        let is_named = |name: &&&str| **name == workload.name || workload.base() == Some(**name);
+        named.is_empty() || named.iter().any(is_named)
     };
     let asked_for = |contender: &&Contender| {
         let kinds: Vec<&&str> = words.iter().filter(|word| Contender::KINDS.contains(*word)).collect();

@@ -10,6 +10,7 @@ use crate::c_program::compile;
 use crate::contender::{AtWork, Contender, Place, status};
 use crate::costs::{Served, cpu_us, pss_kib};
 use crate::lateness::{Starts, quantile};
+use crate::load::{Load, UnderWay};
 use crate::redis_server::RedisServer;
 use crate::workload::{Coming, Workload};
 
@@ -38,8 +39,9 @@ pub(crate) fn measure(workload: &Workload, contender: Contender, server: &[&str]
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let redis = RedisServer::start_with(server);
     let url = redis.url();
-    let from_s =
-        SystemClock.utc().0 / 1_000 + SETTLING_S + i64::try_from(workload.jobs / 1_000).expect("few");
+    let from_s = SystemClock.utc().0 / 1_000
+        + SETTLING_S
+        + i64::try_from((workload.jobs + workload.idle) / 1_000).expect("few");
     let place = Place {
         folder: folder.path(),
         program: compile(folder.path(), "bench_job", &["-static"]),
@@ -104,11 +106,13 @@ fn busy(
     let (idle_url, idle_folder) = (idle.url(), tempfile::tempdir().expect("a folder for temporary files"));
     let idle_place = Place { folder: idle_folder.path(), redis: &idle_url, ..place.clone() };
     let idle_workload = Workload { coming: Coming::Never, ..*workload };
-    let mut idlers = matches!(contender, Contender::Redis(_))
-        .then(|| AtWork::start(contender, &idle_workload, &idle_place));
+    // Beside a flood, what heartbeats cost is not what is asked.
+    let has_idlers = matches!(contender, Contender::Redis(_)) && workload.load == Load::Nothing;
+    let mut idlers = has_idlers.then(|| AtWork::start(contender, &idle_workload, &idle_place));
     let mut at_work = AtWork::start(contender, workload, place);
     // In the middle between two seconds: what comes is counted once.
     sleep_until(from_ms - 500);
+    let load = UnderWay::start(workload, &at_work, place.folder);
     let besides: &[&str] = if matches!(contender, Contender::Obvious(_)) { &["set"] } else { &[] };
     let (before, idle_before) = (Served::by(redis, besides), Served::by(&idle, &[]));
     let killed_ms = workload.kills.then(|| {
@@ -121,10 +125,13 @@ fn busy(
     at_work.expect_all_alive();
     let (served, beats) =
         (Served::by(redis, besides).since(before), Served::by(&idle, &[]).since(idle_before));
+    let under_load = load.end();
     sleep_until(to_ms + LAST_S * 1_000);
     let starts = Starts::read(&place.records);
     let mut figures = pace(workload, &starts, (from_ms, to_ms));
-    if matches!(contender, Contender::Redis(_) | Contender::Obvious(_)) && !workload.kills {
+    figures.extend(under_load);
+    let counts_calls = !workload.kills && workload.load == Load::Nothing;
+    if matches!(contender, Contender::Redis(_) | Contender::Obvious(_)) && counts_calls {
         let per_tick = |all: i64, beats: i64| (all - beats) as f64 / ticks(workload) as f64;
         figures.extend([
             ("calls to Redis per tick, heartbeats apart", per_tick(served.commands, beats.commands)),
@@ -193,7 +200,7 @@ fn cpu_of(at_work: &AtWork) -> i64 {
 }
 
 /// Lets time pass, which is what is measured.
-fn sleep_until(at_ms: i64) {
+pub(crate) fn sleep_until(at_ms: i64) {
     let left = Duration::from_millis(u64::try_from(at_ms - SystemClock.utc().0).unwrap_or(0));
     let (_open, never) = mpsc::channel::<()>();
     // It can only time out.

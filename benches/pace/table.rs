@@ -1,4 +1,4 @@
-//! Medians, and how they compare with the floor of the same workload.
+//! Medians, and how they compare with the floor of the same workload, or with the same contender beside a busy loop.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,18 +35,25 @@ impl Table {
         Some(values[values.len() / 2])
     }
 
-    /// A median, and its ratio to the floor's where that has one.
+    /// A median, and its ratio to the floor's where that has one, or to that of the workload it is compared to.
     fn cell(&self, row: &(&'static str, &'static str, Contender, &'static str)) -> (f64, Option<f64>) {
         let (workload, _, contender, name) = *row;
         let median = self.median(workload, contender, name).unwrap_or(f64::NAN);
-        let floor = self.median(workload, Contender::Floor, name).filter(|floor| *floor > 0.0);
+        let base = Workload::all().iter().find(|other| other.name == workload).and_then(Workload::base);
+        let floor = match base {
+            Some(base) => self.median(base, contender, name),
+            None => self.median(workload, Contender::Floor, name),
+        };
+        let floor = floor.filter(|floor| *floor > 0.0);
         let is_late = name.starts_with("late, ") && contender != Contender::Floor;
         (median, floor.filter(|_| is_late).map(|floor| median / floor))
     }
 
     /// For people.
     pub(crate) fn markdown(&self) -> String {
-        let mut text = "| workload | contender | | median | ÷ floor |\n|---|---|---|---|---|\n".to_owned();
+        let mut text =
+            "| workload | contender | | median | ÷ floor, or ÷ busy loop |\n|---|---|---|---|---|\n"
+                .to_owned();
         for row in &self.rows {
             let (median, ratio) = self.cell(row);
             let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));

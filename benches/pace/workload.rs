@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::contender::Contender;
+use crate::load::Load;
 
 /// When the jobs of a workload come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,10 @@ pub(crate) struct Workload {
     pub(crate) lasts_s: i64,
     /// A replica is killed in the middle.
     pub(crate) kills: bool,
+    /// Jobs besides, which do not come while anybody looks.
+    pub(crate) idle: usize,
+    /// What else the machine has to do, and what clients do to the first replica.
+    pub(crate) load: Load,
     /// Who it is asked of.
     pub(crate) contenders: &'static [Contender],
 }
@@ -46,10 +51,21 @@ impl Workload {
             coming: Coming::Every(1),
             lasts_s: 20,
             kills: false,
+            idle: 0,
+            load: Load::Nothing,
             contenders: THREE,
         };
         const W5: Workload =
             Workload { name: "W5", what: "100 jobs every second", jobs: 100, lasts_s: 10, ..PLAIN };
+        const W8: Workload = Workload {
+            name: "W8",
+            what: "W1 and 10,000 idle jobs, beside a busy loop",
+            lasts_s: 40,
+            idle: 10_000,
+            load: Load::BusyLoop,
+            contenders: &[Contender::Redis(3)],
+            ..PLAIN
+        };
         &[
             // Long enough for what Redis does in a second, most of which it does for nobody.
             Workload { lasts_s: 40, ..PLAIN },
@@ -102,7 +118,38 @@ impl Workload {
                 contenders: &[Contender::Redis(3)],
                 ..W5
             },
+            W8,
+            Workload {
+                name: "W8-page",
+                what: "the same, under a flood of `/`",
+                load: Load::Flood("/"),
+                ..W8
+            },
+            Workload {
+                name: "W8-metrics",
+                what: "the same, under a flood of `/metrics?jobs=all`",
+                load: Load::Flood("/metrics?jobs=all"),
+                ..W8
+            },
+            Workload {
+                name: "W8-status",
+                what: "the same, under a flood of `/api/v1/status`",
+                load: Load::Flood("/api/v1/status"),
+                ..W8
+            },
+            Workload {
+                name: "W8-job",
+                what: "the same, under a flood of `/api/v1/jobs/job0`",
+                load: Load::Flood("/api/v1/jobs/job0"),
+                ..W8
+            },
         ]
+    }
+
+    /// The workload to which this one is compared, besides the floor: W8 for `W8-page`.
+    pub(crate) fn base(&self) -> Option<&'static str> {
+        let (base, _) = self.name.split_once('-')?;
+        Self::all().iter().map(|workload| workload.name).find(|name| *name == base)
     }
 
     /// Its jobs.toml, where a job that comes once does so at this second since the epoch.
@@ -123,6 +170,10 @@ impl Workload {
             let is_first = job == 0 && self.coming == Coming::First;
             let schedule = if is_first { "* * * * * *" } else { &schedule };
             writeln!(text, "[jobs.job{job}]\nschedule = {schedule:?}\ncommand = [{program:?}, {records:?}]")
+                .expect("text can be written to");
+        }
+        for job in 0..self.idle {
+            writeln!(text, "[jobs.idle{job}]\nschedule = \"@yearly\"\nshell = \"true\"")
                 .expect("text can be written to");
         }
         text

@@ -21,6 +21,7 @@ use super::board::Board;
 use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
 use super::health::Progress;
 use super::live::StreamSlots;
+use super::route::large::LargeAnswers;
 use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
 
@@ -81,6 +82,8 @@ pub(super) struct Shared {
     pub(super) board: Board,
     /// The slots for streams.
     pub(super) streams: StreamSlots,
+    /// The slots for answers about all jobs.
+    pub(super) large_answers: LargeAnswers,
     jobs: Mutex<KnownJobs>,
 }
 
@@ -109,6 +112,7 @@ impl Shared {
             address,
             board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
             streams: StreamSlots::default(),
+            large_answers: LargeAnswers::default(),
             options,
             facts,
             progress,

@@ -46,4 +46,4 @@ pub use procs::ancestry::{Enclosing, enclosing_runs, is_descendant};
 pub use procs::limits::raise_file_limit;
 pub use procs::privilege::escapes;
 pub use procs::sweep::{processes_of, sweep};
-pub use procs::syscalls::{end_by, set_thread_nice};
+pub use procs::syscalls::{end_by, lower_thread_priority, release_free_memory};

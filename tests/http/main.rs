@@ -4,7 +4,7 @@ mod api;
 mod health;
 #[path = "../support/http_client.rs"]
 mod http_client;
-mod limits;
+mod load;
 mod metrics;
 mod page;
 mod ports;

@@ -1,4 +1,4 @@
-//! Where a replica serves HTTP: the thread, the ports of several replicas, and ports that are taken.
+//! Where a replica serves HTTP: the ports of several replicas, and ports that are taken.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -44,18 +44,6 @@ fn an_explicit_port_that_is_taken_ends_the_replica_with_the_way_out() {
         "{}",
         ended.log
     );
-}
-
-#[test]
-fn http_has_a_thread_of_its_own_with_a_low_priority() {
-    let scene = Scene::new(IDLE);
-    let (replica, address) = start(&scene, &[]);
-    assert_eq!(get(address, "/healthz").status, 200);
-    let threads = std::fs::read_dir(format!("/proc/{}/task", replica.pid())).expect("its threads").flatten();
-    let stats = threads.map(|thread| std::fs::read_to_string(thread.path().join("stat")).expect("a thread"));
-    let http = stats.into_iter().find(|stat| stat.contains("(http)")).expect("its thread");
-    let nice = http.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(16));
-    assert_eq!(nice, Some("10"), "{http}");
 }
 
 #[test]

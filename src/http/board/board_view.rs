@@ -255,7 +255,7 @@ impl Board {
             snapshot: kept.snapshot(store_now, &peers_of(&facts), jobs),
             as_of: match jobs {
                 Some(jobs) => kept.table.as_of(jobs.iter(), latest),
-                None => kept.table.as_of(kept.table.names(), latest),
+                None => kept.table.all_as_of(latest),
             },
             is_complete,
             is_store_away: facts.is_store_away,
@@ -269,15 +269,19 @@ impl Board {
         let list = match &kept.list {
             Some((made, list)) if now.since(*made) < LISTED_FOR => Arc::clone(list),
             _ => {
-                let snapshot = kept.snapshot(store_now, &peers_of(&facts), None);
-                let list = Arc::new(self.expecting(|expected| JobList::of(&snapshot, expected)));
+                let rest = kept.snapshot(store_now, &peers_of(&facts), Some(&[]));
+                let list = kept.table.lend_all(|jobs| {
+                    let snapshot = Snapshot { jobs, ..rest };
+                    let list = self.expecting(|expected| JobList::of(&snapshot, expected));
+                    (snapshot.jobs, Arc::new(list))
+                });
                 let due = list.jobs().iter().filter(|job| job.due.is_some()).map(|job| &job.name);
                 kept.table.doubt_due(due, now);
                 kept.list = Some((now, Arc::clone(&list)));
                 list
             }
         };
-        let as_of = kept.table.as_of(kept.table.names(), facts.store_now.unwrap_or(store_now));
+        let as_of = kept.table.all_as_of(facts.store_now.unwrap_or(store_now));
         BoardList { list, as_of }
     }
 

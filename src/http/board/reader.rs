@@ -13,11 +13,12 @@ use crate::events::Event;
 use crate::http::state::Shared;
 use crate::job::JobName;
 use crate::replica::ReplicaFacts;
+use crate::run::release_free_memory;
 use crate::store::{FailureCause, Hint, LIVE_FOR, Store, StoreError};
 use crate::time::BootInstant;
 
 use super::changes::{Changed, ListedRuns, changed_by};
-use super::standings::findings_of;
+use super::standings::SweepFindings;
 use super::table::{BoardRead, ReadAt};
 
 /// How often it is looked whether something is to read, and how long nothing is read after an error.
@@ -37,6 +38,9 @@ const CHECK_EVERY: (Duration, Duration) = (Duration::from_secs(5), Duration::fro
 
 /// At most this many messages are taken in between two reads.
 const HEARD_TOGETHER: usize = 4_096;
+
+/// So many jobs of a sweep are judged together: the records of all of them would take tens of megabytes.
+const SWEPT_TOGETHER: usize = 512;
 
 /// What is read next.
 #[derive(Debug)]
@@ -111,7 +115,10 @@ impl BoardReader {
     fn hear(&mut self) {
         let is_looked_at = self.shared.board.if_looked_at(|_| ()).is_some();
         if !is_looked_at {
-            self.sources = None;
+            if self.sources.take().is_some() {
+                // What was kept of thousands of jobs is free now.
+                release_free_memory();
+            }
         } else if self.sources.is_none() {
             let hints = self.shared.board.turns.store().map(|store| store.hints());
             self.sources = Some(ChangeSources { events: self.shared.events.listen(), hints });
@@ -280,15 +287,23 @@ async fn next_of(sources: Option<&mut ChangeSources>) -> Heard {
 /// Reads how all jobs stand: those of the file for metrics, and those that only the store knows, if somebody looks.
 async fn sweep(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
     let jobs = Arc::clone(&shared.options.borrow().jobs);
-    let names: Vec<JobName> = jobs.keys().cloned().collect();
     let read = ReadAt { store: shared.store_now(), boot: shared.clock.boot() };
-    let standings = store.standings(&names).await?;
-    let (peers, now) = (Arc::clone(&shared.facts.borrow().peers), shared.store_now());
-    shared.take_in(&jobs, findings_of(&jobs, &standings, &peers, now));
-    if shared.board.if_looked_at(|_| ()).is_none() {
+    let is_looked_at = shared.board.if_looked_at(|_| ()).is_some();
+    let (mut findings, mut all) = (SweepFindings::default(), Vec::new());
+    let specs: Vec<_> = jobs.values().collect();
+    for specs in specs.chunks(SWEPT_TOGETHER) {
+        let names: Vec<JobName> = specs.iter().map(|spec| spec.name.clone()).collect();
+        let standings = store.standings(&names).await?;
+        let (peers, now) = (Arc::clone(&shared.facts.borrow().peers), shared.store_now());
+        findings.take_in(specs, &standings, &peers, now);
+        if is_looked_at {
+            all.extend(names.into_iter().zip(standings));
+        }
+    }
+    shared.take_in(&jobs, findings);
+    if !is_looked_at {
         return Ok(());
     }
-    let mut all: Vec<_> = names.into_iter().zip(standings).collect();
     let mut others = match store.jobs().await {
         Err(error) if error.cause() == Some(&FailureCause::NoRight) => Vec::new(),
         others => others?,

@@ -24,28 +24,57 @@ pub(crate) struct SweepCounts {
 }
 
 /// What one sweep found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SweepFindings {
     pub(crate) counts: SweepCounts,
     /// What metrics need of each job whose record is under the schedule of the file.
     pub(crate) figures: Vec<(JobName, JobFigures)>,
 }
 
-/// Returns the findings of a sweep at `now`, by the store's clock. `standings` are those of the jobs, in their order.
-pub(crate) fn findings_of(
-    jobs: &JobsByName,
-    standings: &[Option<JobStanding>],
-    peers: &[Peer],
-    now: UtcMillis,
-) -> SweepFindings {
-    let records = standings.iter().map(|standing| standing.as_ref().map(JobStanding::to_record));
-    let states = jobs.values().zip(records);
-    let states: Vec<JobState> = states
-        .map(|(spec, record)| JobState::of(Arc::clone(spec).into(), Ok(record), Ok(Vec::new())))
-        .collect();
-    let figures = states.iter().filter_map(|job| Some((job.name.clone(), figures_of(job, now)?))).collect();
-    let list = JobList::of(&Snapshot::of(now, peers.to_vec(), states), Expected::default());
-    SweepFindings { counts: counts_of(&list), figures }
+impl SweepFindings {
+    /// Takes in what was found of some jobs at `now`, by the store's clock. `standings` are those of the jobs, in their order.
+    pub(crate) fn take_in(
+        &mut self,
+        jobs: &[&Arc<JobSpec>],
+        standings: &[Option<JobStanding>],
+        peers: &[Peer],
+        now: UtcMillis,
+    ) {
+        let records = standings.iter().map(|standing| standing.as_ref().map(JobStanding::to_record));
+        let states = jobs.iter().map(|spec| Arc::clone(spec)).zip(records);
+        let states: Vec<JobState> =
+            states.map(|(spec, record)| JobState::of(spec.into(), Ok(record), Ok(Vec::new()))).collect();
+        self.figures.extend(states.iter().filter_map(|job| Some((job.name.clone(), figures_of(job, now)?))));
+        // Each of these counts is about jobs: that of all of them is the sum.
+        let list = JobList::of(&Snapshot::of(now, peers.to_vec(), states), Expected::default());
+        self.counts.add(counts_of(&list));
+    }
+}
+
+impl SweepCounts {
+    /// Adds the counts of other jobs.
+    fn add(&mut self, other: Self) {
+        let Self { jobs, troubles } = other;
+        for (count, more) in [
+            (&mut self.jobs.enabled, jobs.enabled),
+            (&mut self.jobs.disabled, jobs.disabled),
+            (&mut self.jobs.paused, jobs.paused),
+            (&mut self.jobs.running, jobs.running),
+            (&mut self.jobs.failing, jobs.failing),
+            (&mut self.jobs.overdue, jobs.overdue),
+            (&mut self.troubles.no_replica_fits, troubles.no_replica_fits),
+            (&mut self.troubles.newer_schema, troubles.newer_schema),
+            (&mut self.troubles.mark_ahead, troubles.mark_ahead),
+            (&mut self.troubles.lease_awaited, troubles.lease_awaited),
+            (&mut self.troubles.no_record, troubles.no_record),
+            (&mut self.troubles.unreadable, troubles.unreadable),
+            (&mut self.troubles.overdue, troubles.overdue),
+            (&mut self.troubles.holder_lost, troubles.holder_lost),
+            (&mut self.troubles.last_outcome, troubles.last_outcome),
+        ] {
+            *count += more;
+        }
+    }
 }
 
 fn figures_of(job: &JobState, now: UtcMillis) -> Option<JobFigures> {

@@ -223,11 +223,15 @@ impl JobTable {
     /// end well, the beginning of its problems is further back, and all glanced entries are read.
     pub(super) fn note_view<'a>(
         &mut self,
-        names: impl Iterator<Item = &'a JobName>,
+        names: impl Iterator<Item = &'a JobName> + Clone,
         is_deep: bool,
         now: BootInstant,
     ) {
-        let mut deep = self.jobs.values().filter(|job| job.wanted(now) > 1).count();
+        let is_deep_now = |job: &&TableJob| job.wanted(now) > 1;
+        let becomes_deep = |job: &TableJob| (is_deep || needs_depth(&job.state)) && !is_deep_now(&job);
+        // Most viewers look at what others look at, too, and nothing has to be counted.
+        let is_counted = names.clone().filter_map(|name| self.jobs.get(name)).any(becomes_deep);
+        let mut deep = if is_counted { self.jobs.values().filter(is_deep_now).count() } else { 0 };
         for name in names {
             let Some(job) = self.jobs.get_mut(name) else { continue };
             let was_deep = job.wanted(now) > 1;
@@ -295,6 +299,20 @@ impl JobTable {
         self.jobs.values().map(|job| job.state.clone()).collect()
     }
 
+    /// Calls a function with the states of all jobs, in order, and takes them back: copies of thousands of records would
+    /// take tens of megabytes.
+    pub(super) fn lend_all<T>(&mut self, look: impl FnOnce(Vec<JobState>) -> (Vec<JobState>, T)) -> T {
+        let lent = self.jobs.values_mut().map(|job| {
+            let known = KnownJob { name: job.state.name.clone(), definition: Definition::Absent };
+            std::mem::replace(&mut job.state, JobState::of(known, Ok(None), Ok(Vec::new())))
+        });
+        let (states, seen) = look(lent.collect());
+        for (job, state) in self.jobs.values_mut().zip(states) {
+            job.state = state;
+        }
+        seen
+    }
+
     /// Whether everything that was asked for of these jobs was read, and nothing says that it changed.
     pub(super) fn is_current<'a>(
         &self,
@@ -307,10 +325,12 @@ impl JobTable {
     /// Returns the instant up to which everything that is known of these jobs is current: `latest`, or the oldest read of a
     /// job that may have changed since.
     pub(super) fn as_of<'a>(&self, names: impl Iterator<Item = &'a JobName>, latest: UtcMillis) -> UtcMillis {
-        let changed = names.filter_map(|name| self.jobs.get(name));
-        // Of a job that was never read, nothing is known that could be old.
-        let changed = changed.filter(|job| job.freshness != Freshness::Current).filter_map(|job| job.read);
-        changed.map(|read| read.store).fold(latest, UtcMillis::min)
+        oldest(names.filter_map(|name| self.jobs.get(name)), latest)
+    }
+
+    /// Returns the instant up to which everything that is known of all jobs is current, as [`JobTable::as_of`] does.
+    pub(super) fn all_as_of(&self, latest: UtcMillis) -> UtcMillis {
+        oldest(self.jobs.values(), latest)
     }
 
     /// Returns the job that has this run, or had it lately.
@@ -332,6 +352,13 @@ impl Freshness {
             (Self::Current, Self::Current) => Self::Current,
         }
     }
+}
+
+/// Returns the oldest read of those of these jobs that may have changed since; `latest` if none has.
+fn oldest<'a>(jobs: impl Iterator<Item = &'a TableJob>, latest: UtcMillis) -> UtcMillis {
+    // Of a job that was never read, nothing is known that could be old.
+    let changed = jobs.filter(|job| job.freshness != Freshness::Current).filter_map(|job| job.read);
+    changed.map(|read| read.store).fold(latest, UtcMillis::min)
 }
 
 /// Returns what a file says about a job.

@@ -1,5 +1,7 @@
-//! Turns to read the store: one read at a time, and at most 20 a second, so that viewers take little of the store's time.
+//! Turns to read the store: one read at a time, and at most 20 a second, so that viewers take little of the store's time. A
+//! page that nobody looked at before is read without a pause, as it needs fewer reads than that.
 
+use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,15 +12,15 @@ use tokio::time::sleep;
 use crate::store::Store;
 use crate::time::{BootInstant, Clock};
 
-/// The least time between the beginnings of two reads.
-const BETWEEN_READS: Duration = Duration::from_millis(50);
+/// At most so many reads begin within this time.
+const MOST: (usize, Duration) = (10, Duration::from_millis(500));
 
 /// The store, and whose turn it is.
 #[derive(Debug)]
 pub(super) struct StoreTurns {
     store: OnceLock<Arc<dyn Store>>,
-    /// When the last read began.
-    last: Mutex<Option<BootInstant>>,
+    /// When the last reads began, the oldest first.
+    begun: Mutex<VecDeque<BootInstant>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -26,13 +28,13 @@ pub(super) struct StoreTurns {
 #[derive(Debug)]
 pub(crate) struct StoreTurn<'t> {
     store: &'t Arc<dyn Store>,
-    _turn: MutexGuard<'t, Option<BootInstant>>,
+    _turn: MutexGuard<'t, VecDeque<BootInstant>>,
 }
 
 impl StoreTurns {
     /// Returns the turns of a store that is not open yet.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { store: OnceLock::new(), last: Mutex::new(None), clock }
+        Self { store: OnceLock::new(), begun: Mutex::default(), clock }
     }
 
     /// Sets the store, once.
@@ -49,13 +51,21 @@ impl StoreTurns {
     /// Waits for a turn; `None` if the store could not be opened.
     pub(super) async fn take(&self) -> Option<StoreTurn<'_>> {
         let store = self.store.get()?;
-        let mut last = self.last.lock().await;
-        if let Some(last) = *last {
-            sleep(BETWEEN_READS.saturating_sub(self.clock.boot().since(last))).await;
+        let mut begun = self.begun.lock().await;
+        sleep(wait(&begun, self.clock.boot())).await;
+        begun.push_back(self.clock.boot());
+        if begun.len() > MOST.0 {
+            begun.pop_front();
         }
-        *last = Some(self.clock.boot());
-        Some(StoreTurn { store, _turn: last })
+        Some(StoreTurn { store, _turn: begun })
     }
+}
+
+/// Returns how long the next read has to wait after those that began at these instants.
+fn wait(begun: &VecDeque<BootInstant>, now: BootInstant) -> Duration {
+    let (most, within) = MOST;
+    let oldest = begun.len().checked_sub(most).and_then(|at| begun.get(at));
+    oldest.map_or(Duration::ZERO, |oldest| within.saturating_sub(now.since(*oldest)))
 }
 
 impl Deref for StoreTurn<'_> {
@@ -63,5 +73,25 @@ impl Deref for StoreTurn<'_> {
 
     fn deref(&self) -> &(dyn Store + 'static) {
         &**self.store
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> BootInstant {
+        BootInstant(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn ten_reads_begin_at_once_and_the_next_waits_until_half_a_second_has_passed() {
+        let begun =
+            |count: u64| -> VecDeque<BootInstant> { (0..count).map(|read| at(1_000 + read)).collect() };
+        assert_eq!(wait(&VecDeque::new(), at(1_000)), Duration::ZERO);
+        assert_eq!(wait(&begun(9), at(1_010)), Duration::ZERO);
+        assert_eq!(wait(&begun(10), at(1_010)), Duration::from_millis(490));
+        assert_eq!(wait(&begun(10), at(1_500)), Duration::ZERO);
+        assert_eq!(wait(&begun(10), at(9_000)), Duration::ZERO);
     }
 }

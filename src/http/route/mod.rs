@@ -1,5 +1,6 @@
 //! Which requests there are: one row for each, from which the router is made.
 
+pub(super) mod large;
 pub(super) mod problem;
 pub(super) mod serve;
 pub(super) mod table;

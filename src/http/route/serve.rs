@@ -36,6 +36,13 @@ const HANDLED_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionPeer(pub(crate) SocketAddr);
 
+/// Marks a request on a connection beyond the usual ones, all of which are taken: only probes are answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpareConnection;
+
+/// The paths of probes.
+const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+
 /// Returns the router of all routes.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let mut router = Router::new();
@@ -78,10 +85,14 @@ async fn check_and_protect(
     response
 }
 
-/// Refuses requests that are too long, and those whose body has no length: a proxy in front of this server could see
-/// another end of them than this server does.
+/// Refuses requests for which there is no connection to spare, those that are too long, and those whose body has no length: a
+/// proxy in front of this server could see another end of them than this server does.
 fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
     let refuse = |status, title| Err(ProblemDetails::new(status, title));
+    if parts.extensions.get::<SpareConnection>().is_some() && !PROBES.contains(&parts.uri.path()) {
+        let problem = ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many connections");
+        return Err(problem.retry_after(1));
+    }
     if parts.uri.to_string().len() > LONGEST_URI {
         return refuse(StatusCode::URI_TOO_LONG, "address too long");
     }
@@ -119,7 +130,15 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
     let renewed = route.is_page.then(|| renewed_cookie(&visitor, &parts, &options, &shared)).flatten();
     let shows_output = visitor.sees_output();
     let call = AdmittedRequest { route: route.path, parts, body, visitor, shows_output };
-    let mut response = match timeout(HANDLED_WITHIN, (route.handler)(shared, call)).await {
+    let handled = async {
+        let large = shared.large_answers.take(route.path, options.jobs.len()).await;
+        let response = (route.handler)(Arc::clone(&shared), call).await;
+        match large {
+            Some(slot) => slot.kept_by(response),
+            None => response,
+        }
+    };
+    let mut response = match timeout(HANDLED_WITHIN, handled).await {
         Ok(response) => response,
         Err(_) => {
             let problem =

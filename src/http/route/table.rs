@@ -114,7 +114,9 @@ pub(crate) fn routes() -> Vec<Route> {
             access: RouteAccess::Metrics,
             ..open("/metrics", |shared, call| Box::pin(async move { scrape::metrics(&shared, &call) }))
         },
+        // It holds no data; still, elsewhere than on loopback nothing but health and metrics is served without tokens.
         Route {
+            access: RouteAccess::Login,
             takes_any_host: false,
             ..open("/api/v1/openapi.json", |_, _| Box::pin(async { api::openapi() }))
         },

@@ -17,10 +17,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::route::serve::ConnectionPeer;
+use crate::http::route::serve::{ConnectionPeer, SpareConnection};
 
 use super::limited_stream::LimitedStream;
-use super::slots::{Answering, ConnectionSlot};
+use super::slots::{Answering, ConnectionSlot, Receiving};
 
 /// How long a client may take to send the head of a request, from the connection or from the answer before.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
@@ -43,6 +43,14 @@ pub(super) async fn serve(
     let (slot_ref, router) = (&slot, TowerToHyperService::new(router));
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectionPeer(peer));
+        if slot_ref.is_spare {
+            request.extensions_mut().insert(SpareConnection);
+        }
+        let receiving = slot_ref.receiving();
+        let request = request.map(|body| {
+            let receiving = Some(receiving).filter(|_| !body.is_end_stream());
+            ReceivedBody { body, _receiving: receiving }
+        });
         let (answering, response) = (slot_ref.answering(), router.call(request));
         async move {
             let response: Result<Response<Body>, _> = response.await;
@@ -52,6 +60,7 @@ pub(super) async fn serve(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
+        .keep_alive(!slot_ref.is_spare)
         .max_buf_size(bytes)
         .max_headers(headers)
         .serve_connection(TokioIo::new(LimitedStream::new(stream)), answer);
@@ -64,6 +73,33 @@ pub(super) async fn serve(
             connection.as_mut().graceful_shutdown();
             let _ = timeout(ENDS_WITHIN, connection).await;
         }
+    }
+}
+
+/// The body of a request, until which its connection can make room.
+#[derive(Debug)]
+struct ReceivedBody {
+    body: Incoming,
+    _receiving: Option<Receiving>,
+}
+
+impl HttpBody for ReceivedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

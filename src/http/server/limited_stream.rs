@@ -1,4 +1,4 @@
-//! A connection whose peer has to read: if it takes nothing for a while, the connection is closed.
+//! A connection whose peer has to read: if it takes nothing for a while, or next to nothing, the connection is closed.
 
 use std::future::Future;
 use std::io;
@@ -10,30 +10,39 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long a write may wait for the peer without any progress.
+/// How long a write may wait for the peer without progress.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
+
+/// So many bytes are progress, or whatever is left to write: a peer that takes a byte now and then would keep an answer in
+/// memory for hours.
+const PROGRESS: usize = 16 << 10;
 
 /// A connection with a limit on how long a write may stall.
 #[derive(Debug)]
 pub(super) struct LimitedStream {
     stream: TcpStream,
     stalled: Pin<Box<Sleep>>,
-    is_stalling: bool,
+    /// How many bytes the peer has taken since a write had to wait for it; `None` while none has.
+    taken_since: Option<usize>,
 }
 
 impl LimitedStream {
     /// Limits the writes of a connection.
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream, stalled: Box::pin(sleep(STALLED_AFTER)), is_stalling: false }
+        Self { stream, stalled: Box::pin(sleep(STALLED_AFTER)), taken_since: None }
     }
 
-    /// Fails once writes have made no progress for too long.
-    fn limit<T>(&mut self, progress: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        if progress.is_ready() {
-            self.is_stalling = false;
-            return progress;
+    /// Fails once writes have made too little progress for too long.
+    fn limit(&mut self, written: Poll<io::Result<usize>>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(count)) = written {
+            self.taken_since =
+                self.taken_since.map(|taken| taken.saturating_add(count)).filter(|taken| *taken < PROGRESS);
         }
-        if !std::mem::replace(&mut self.is_stalling, true) {
+        if written.is_ready() {
+            return written;
+        }
+        if self.taken_since.is_none() {
+            self.taken_since = Some(0);
             self.stalled.as_mut().reset(Instant::now() + STALLED_AFTER);
         }
         ready!(self.stalled.as_mut().poll(cx));
@@ -71,6 +80,8 @@ impl AsyncWrite for LimitedStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Everything was written: the peer has kept up.
+        self.taken_since = None;
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 

@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::{JoinSet, spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{error, warn};
 
 use crate::http::board::read_when_due;
 use crate::http::route::serve::router;
 use crate::http::state::{HttpSources, Shared};
 use crate::metrics::HttpTally;
 use crate::relay::OutputResponder;
-use crate::run::set_thread_nice;
+use crate::run::lower_thread_priority;
 use crate::store::{Store, StoreError};
 
 use super::connection;
@@ -28,11 +28,14 @@ use super::slots::ConnectionSlots;
 /// The name of the thread, as `top -H` shows it; the second where HTTP is off.
 const NAMES: (&str, &str) = ("http", "output");
 
-/// How much lower its priority is than that of the replica.
-const NICE: i32 = 10;
+/// How much lower its priority is than that of the replica, as a difference of nice values.
+const LOWER_BY: i32 = 10;
 
 /// The pause after a connection could not be accepted: no descriptor may be free.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// The pause after the reading of jobs has panicked.
+const READS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Threads for calls that block, such as reading a log. A disk that hangs holds four of them.
 const BLOCKING_THREADS: usize = 8;
@@ -77,7 +80,7 @@ impl HttpThread {
         let (end, ended) = mpsc::channel();
         let (name, stopped) = (if served.is_some() { NAMES.0 } else { NAMES.1 }, stop.clone());
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            set_thread_nice(NICE);
+            lower_thread_priority(LOWER_BY);
             run(&runtime, served, responder, open_store, stopped);
             // Nobody may wait for it.
             let _ = end.send(());
@@ -127,7 +130,7 @@ fn run(
                 let tally = tally.unwrap_or_else(|| Arc::new(HttpTally::of(&[])));
                 readers.spawn(responder.run(Arc::clone(&store), tally, stop.clone()));
                 if let Some(served) = &served {
-                    readers.spawn(read_when_due(Arc::clone(&served.shared), store));
+                    readers.spawn(keep_reading(Arc::clone(&served.shared), store));
                 }
             }
             Err(error) => warn!(
@@ -143,6 +146,18 @@ fn run(
     });
 }
 
+/// Reads the store for pages and metrics, without end. If that panics, it starts again: pages would stay as they are.
+async fn keep_reading(shared: Arc<Shared>, store: Arc<dyn Store>) {
+    loop {
+        let mut reading = JoinSet::new();
+        reading.spawn(read_when_due(Arc::clone(&shared), Arc::clone(&store)));
+        if let Some(Err(error)) = reading.join_next().await {
+            error!(%error, "jobs are not read for HTTP: trying again");
+        }
+        sleep(READS_AGAIN_AFTER).await;
+    }
+}
+
 /// Serves connections until it is stopped.
 async fn serve(served: Served, stop: CancellationToken) {
     let Served { listener, shared } = served;
@@ -155,9 +170,12 @@ async fn serve(served: Served, stop: CancellationToken) {
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => match slots.take() {
-                    Some(slot) => drop(connections.spawn(connection::serve(
-                        stream, peer, slot, router.clone(), stop.clone(),
-                    ))),
+                    Some(slot) => {
+                        let served = connection::serve(stream, peer, slot, router.clone(), stop.clone());
+                        connections.spawn(served);
+                        // A request that is there already is read before the connection might have to make room.
+                        yield_now().await;
+                    }
                     None => {
                         shared.tally.count_refused();
                         refuse(&stream);

@@ -88,11 +88,24 @@ pub(crate) fn lower_priority() {
     std::thread::yield_now();
 }
 
-/// Gives this thread, and those that it starts, a CPU priority: from 0, the usual one, to 19, the lowest.
-pub fn set_thread_nice(nice: i32) {
-    // SAFETY: the call takes numbers only; on Linux it changes the calling thread alone. Where it is refused, nothing
-    // changes.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+/// Lowers the CPU priority of this thread, and of those that it starts, by this difference of nice values, to 19 at most.
+pub fn lower_thread_priority(by: i32) {
+    // SAFETY: both calls take numbers only; on Linux the second changes the calling thread alone. Where it is refused,
+    // nothing changes.
+    unsafe {
+        let own = libc::getpriority(libc::PRIO_PROCESS, 0);
+        libc::setpriority(libc::PRIO_PROCESS, 0, own.saturating_add(by).min(LAST));
+    }
+}
+
+/// Gives memory that was freed back to the system: the C library keeps what is free between blocks that are in use. Takes some
+/// milliseconds if that is much.
+pub fn release_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes a number only, and any thread may make it at any time.
+    unsafe {
+        libc::malloc_trim(0)
+    };
 }
 
 /// Gives this process, and none of its children, a priority before all others, or takes that back. Without root the

@@ -117,7 +117,11 @@ impl JobSummary {
     /// Whether a query asks for it. `text` is in lower case. Jobs that the file does not name, and that were not active
     /// lately, are wanted only by those who ask for such jobs.
     fn is_wanted(&self, text: &str, conditions: &[JobCondition]) -> bool {
-        let has_text = || self.name.as_str().to_lowercase().contains(text) || self.description.contains(text);
+        let has_text = || {
+            text.is_empty()
+                || self.name.as_str().to_lowercase().contains(text)
+                || self.description.contains(text)
+        };
         let is_in_one = || conditions.iter().any(|condition| self.conditions.has(*condition));
         (self.is_of_now || conditions.contains(&JobCondition::Absent))
             && (conditions.is_empty() || is_in_one())

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::http::page::shell::{ElapsedTime, PagePart, RelativeTime, run_link};
+use crate::http::page::shell::{ElapsedTime, IN_A_ROW, PagePart, RelativeTime, excerpt, run_link};
 use crate::job::Outcome;
 use crate::lease::Pausing;
 use crate::view::history::usual_duration;
@@ -181,14 +181,16 @@ pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str) -> PageP
         Some(_) => "never again",
         None => "?",
     };
+    let description = spec.and_then(|spec| spec.description.as_deref()).unwrap_or_default();
     let row = Row {
         base,
         name: job.name.as_str(),
         state: PageState::of(job, snapshot),
-        description: spec.and_then(|spec| spec.description.as_deref()).unwrap_or_default(),
+        description: &excerpt(description, IN_A_ROW),
         schedule: spec.map(|spec| {
             let written: Vec<&str> = spec.schedule.expressions().collect();
-            (spec.schedule.words(), format!("{} ({})", written.join("  "), spec.schedule.zone_name()))
+            let written = format!("{} ({})", written.join("  "), spec.schedule.zone_name());
+            (excerpt(&spec.schedule.words(), IN_A_ROW).into_owned(), excerpt(&written, IN_A_ROW).into_owned())
         }),
         last,
         running: current(job, snapshot),

@@ -83,11 +83,13 @@ fn texts_that_look_like_html_or_templates_are_shown_as_they_are() {
 #[test]
 fn a_page_of_ten_thousand_jobs_is_below_100_kb_and_has_50_rows() {
     let mut file = "[cluster]\nname = \"billing\"\nstore = \"local\"\n".to_owned();
+    let long = format!("description = \"{}\"\n", "words ".repeat(20_000));
     for job in 0..10_000 {
         let _ = write!(
             file,
-            "[jobs.job-with-a-name-{job:05}]\nschedule = \"{} * * * *\"\ncommand = [\"true\"]\n",
-            job % 60
+            "[jobs.job-with-a-name-{job:05}]\nschedule = \"{} * * * *\"\ncommand = [\"true\"]\n{}",
+            job % 60,
+            if job == 7 { &long } else { "" },
         );
     }
     let mut scene = Scene::of(&file);

@@ -3,7 +3,8 @@
 use askama::Template;
 
 use crate::http::page::shell::{
-    HtmlLine, HtmlSentence, PageFrame, PagePart, RelativeTime, StoreSight, html_lines, run_link,
+    HtmlLine, HtmlSentence, IN_A_ROW, PageFrame, PagePart, RelativeTime, StoreSight, excerpt, html_lines,
+    run_link,
 };
 use crate::view::job::JobState;
 use crate::view::problems::{ClusterProblem, Kind};
@@ -114,7 +115,7 @@ fn last_lines(tail: &str) -> Vec<HtmlLine> {
     let lines: Vec<OutputLine> = tail
         .lines()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| OutputLine::unstamped(line.as_bytes()))
+        .map(|line| OutputLine::unstamped(excerpt(line, IN_A_ROW).as_bytes()))
         .collect();
     html_lines(lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default())
 }
