@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::job::{JobName, quoted, quoted_within};
 use crate::time::UtcMillis;
 
-use super::OperateError;
+use crate::operate::OperateError;
 
 /// The most bytes of a note as a line of JSON.
 pub const NOTE_BYTES: usize = 2_048;
@@ -144,9 +144,14 @@ impl<'a, T: fmt::Display> From<&'a Result<T, OperateError>> for ActResult<'a> {
     fn from(result: &'a Result<T, OperateError>) -> Self {
         match result {
             Ok(done) => Self::Done(done),
-            Err(error) if error.is_unreachable() => Self::Failed(error),
-            Err(error) => Self::Refused(error),
+            Err(error) => Self::from(error),
         }
+    }
+}
+
+impl<'a> From<&'a OperateError> for ActResult<'a> {
+    fn from(error: &'a OperateError) -> Self {
+        if error.is_unreachable() { Self::Failed(error) } else { Self::Refused(error) }
     }
 }
 
@@ -243,5 +248,5 @@ fn cut(text: String, most: usize) -> String {
 }
 
 #[cfg(test)]
-#[path = "audit_tests.rs"]
+#[path = "note_tests.rs"]
 mod tests;
