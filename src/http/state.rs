@@ -19,7 +19,7 @@ use super::access::throttle::{WRONG_TAKES, WrongTokens};
 use super::access::token::TokenBook;
 use super::board::Board;
 use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
-use super::health::Progress;
+use super::scrape::health::Progress;
 use super::live::StreamSlots;
 use super::route::serve::ConnectionPeer;
 use super::route::table::routes;

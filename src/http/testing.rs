@@ -17,7 +17,7 @@ use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
 use super::board::read_when_due;
-use super::health::Progress;
+use super::scrape::health::Progress;
 use super::route::serve::router;
 use super::state::{HttpOptions, HttpSources, Shared};
 

@@ -12,7 +12,8 @@ use crate::http::access::visitor::Visitor;
 #[cfg(test)]
 use crate::http::access::visitor::VisitorProof;
 use crate::http::state::Shared;
-use crate::http::{api, health, live, page, scrape};
+use crate::http::scrape::health;
+use crate::http::{api, live, page, scrape};
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
