@@ -110,6 +110,28 @@ pub enum Event {
         /// The error.
         error: String,
     },
+    /// An operator acted on a job by way of this replica; what was refused is told too.
+    OperatorActed {
+        /// What was requested, in one word.
+        act: &'static str,
+        /// The job.
+        job: JobName,
+        /// The operator.
+        by: String,
+        /// Where the request came from.
+        from: String,
+        /// What came of it, in words.
+        result: String,
+    },
+    /// The note of an act could not be appended to the feed of the store. The act itself did not fail.
+    ActNotNoted {
+        /// What was requested, in one word.
+        act: &'static str,
+        /// The job.
+        job: JobName,
+        /// The error.
+        error: String,
+    },
     /// This replica learnt that an operator has paused a job, or resumed it.
     PausingHeard {
         /// The job.

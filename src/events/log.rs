@@ -92,6 +92,8 @@ impl Events {
             | Event::TickDropped { .. }
             | Event::PausingHeard { .. }
             | Event::KillHeard { .. }
+            | Event::OperatorActed { .. }
+            | Event::ActNotNoted { .. }
             | Event::ClaimAbandoned { .. } => self.log_tick(event),
             _ => self.log_replica(event),
         }
@@ -148,6 +150,12 @@ impl Events {
             }
             Event::KillHeard { job, run, by } => {
                 info!(%job, %run, node, by, "operator stops the run");
+            }
+            Event::OperatorActed { act, job, by, from, result } => {
+                info!(act, %job, node, by, from, result, "operator acted");
+            }
+            Event::ActNotNoted { act, job, error } => {
+                warn!(act, %job, node, error, "act not noted: `solocron acts` does not show it");
             }
             Event::ClaimAbandoned { job, run, reason } => {
                 let is_bad = !matches!(reason, Reason::Shutdown | Reason::Edited);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::job::{JobName, quoted, quoted_within};
 use crate::time::UtcMillis;
 
-use super::OperateError;
+use crate::operate::OperateError;
 
 /// The most bytes of a note as a line of JSON.
 pub const NOTE_BYTES: usize = 2_048;
@@ -243,5 +243,5 @@ fn cut(text: String, most: usize) -> String {
 }
 
 #[cfg(test)]
-#[path = "audit_tests.rs"]
+#[path = "note_tests.rs"]
 mod tests;
