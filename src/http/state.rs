@@ -17,12 +17,13 @@ use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::access::throttle::{WRONG_TAKES, WrongTokens};
 use super::access::token::TokenBook;
+use super::acts::{ActLimits, SeenActs};
 use super::board::Board;
 use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
-use super::scrape::health::Progress;
 use super::live::StreamSlots;
 use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
+use super::scrape::health::Progress;
 
 /// What jobs.toml says that concerns HTTP. A reload replaces it; only the address stays.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +82,10 @@ pub(super) struct Shared {
     pub(super) board: Board,
     /// The slots for streams.
     pub(super) streams: StreamSlots,
+    /// The limits of acts.
+    pub(super) acts: ActLimits,
+    /// What operators did lately.
+    pub(super) seen_acts: SeenActs,
     jobs: Mutex<KnownJobs>,
 }
 
@@ -109,6 +114,8 @@ impl Shared {
             address,
             board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
             streams: StreamSlots::default(),
+            acts: ActLimits::default(),
+            seen_acts: SeenActs::default(),
             options,
             facts,
             progress,

@@ -17,8 +17,8 @@ use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
 use super::board::read_when_due;
-use super::scrape::health::Progress;
 use super::route::serve::router;
+use super::scrape::health::Progress;
 use super::state::{HttpOptions, HttpSources, Shared};
 
 /// The time of the store.

@@ -101,5 +101,6 @@ fn expect_no_parameters(call: &AdmittedRequest) -> Result<(), ProblemDetails> {
     if call.parameters().is_empty() {
         return Ok(());
     }
-    Err(ProblemDetails::new(StatusCode::BAD_REQUEST, "unknown parameter").help("an act takes none: use the body"))
+    Err(ProblemDetails::new(StatusCode::BAD_REQUEST, "unknown parameter")
+        .help("an act takes none: use the body"))
 }

@@ -18,7 +18,7 @@ pub(super) use answer::ActAnswer;
 pub(super) use fields::{ActFields, FieldProblem};
 pub(super) use limits::ActLimits;
 pub(super) use seen::SeenActs;
-pub(super) use task::{AdmittedAct, note_refused, perform, silent_lock};
+pub(super) use task::{AdmittedAct, RefusedAct, note_refused, perform, silent_lock};
 pub(super) use wanted::WantedAct;
 
 use crate::operate::audit::ActKind;

@@ -11,15 +11,16 @@ use tokio::time::{Instant, sleep};
 
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::serve::ConnectionPeer;
+use crate::http::route::table::{AdmittedRequest, part_of_path};
 use crate::http::state::Shared;
-use crate::job::{Outcome, RunId, Tick, TokenName};
+use crate::job::{JobName, Outcome, RunId, Tick, TokenName};
 use crate::metrics::HttpActResult;
 use crate::operate::OperateError;
 use crate::operate::acts::kill::KillOrder;
 use crate::operate::acts::order::ManualOrder;
 use crate::operate::acts::pause::{Resumed, pause, resume};
 use crate::operate::acts::unlock::{SilentLock, Unlocked};
-use crate::operate::audit::{ActKind, ActNote, ActRequest, ActResult, tell_act};
+use crate::operate::audit::{ActNote, ActRequest, ActResult, tell_act};
 use crate::operate::operator::Operator;
 use crate::operate::wait::{ClusterWait, LOOK_EVERY};
 use crate::replica::ReplicaFacts;
@@ -27,6 +28,7 @@ use crate::store::Store;
 use crate::view::job::KnownJob;
 use crate::view::text::time_format::Rfc3339;
 
+use super::act_of;
 use super::answer::{ActAnswer, ActState};
 use super::limits::ActSlot;
 use super::wanted::WantedAct;
@@ -53,8 +55,8 @@ struct ActTask {
     shared: Arc<Shared>,
     store: Arc<dyn Store>,
     act: AdmittedAct,
-    /// Where the answer goes to, until it is given.
-    answer: Option<oneshot::Sender<Result<ActAnswer, OperateError>>>,
+    /// Who waits for the answer, until it is given.
+    client: Option<oneshot::Sender<Result<ActAnswer, ProblemDetails>>>,
     facts: watch::Receiver<ReplicaFacts>,
     /// Whether the replica was draining when the act began: it then ends with the server.
     began_draining: bool,
@@ -70,8 +72,14 @@ enum WaitEnd<T> {
 }
 
 impl AdmittedAct {
+    /// Returns the act of a request; `None` if it carries no token.
+    pub(crate) fn of(call: &AdmittedRequest, job: KnownJob, wanted: WantedAct) -> Option<Self> {
+        let (by, from) = (call.visitor.name()?.clone(), Self::from_of(&call.parts));
+        Some(Self { by, from, job, wanted })
+    }
+
     /// Returns the address of the client that sent a request.
-    pub(crate) fn from_of(parts: &Parts) -> String {
+    fn from_of(parts: &Parts) -> String {
         let peer = parts.extensions.get::<ConnectionPeer>();
         peer.map_or_else(|| "unknown".to_owned(), |peer| peer.0.ip().to_canonical().to_string())
     }
@@ -98,21 +106,20 @@ pub(crate) async fn perform(shared: &Arc<Shared>, act: AdmittedAct) -> Result<Ac
         return Err(refused(problem.help("wait until earlier ones have ended").retry_after(1)));
     };
     let Some(store) = shared.board.store() else { return Err(refused(no_store())) };
-    let (answer, answered) = oneshot::channel();
+    let (client, answer) = oneshot::channel();
     let facts = shared.facts.clone();
     let began_draining = facts.borrow().is_draining;
     let task = ActTask {
         shared: Arc::clone(shared),
         store: Arc::clone(store),
         act,
-        answer: Some(answer),
+        client: Some(client),
         facts,
         began_draining,
         _slot: slot,
     };
     tokio::spawn(task.run());
-    let answered = answered.await.map_err(|_| no_store())?;
-    answered.map_err(|error| problem_of(&error))
+    answer.await.map_err(|_| no_store())?
 }
 
 /// Looks at the lock of a job, for those who may release it.
@@ -130,17 +137,29 @@ pub(crate) async fn silent_lock(
     SilentLock::look(operator).await.map_err(|error| problem_of(&error))
 }
 
-/// Notes an act that a token does not allow, or that comes from another page. Of many, some are noted.
-pub(crate) async fn note_refused(
-    shared: &Shared,
-    request: &ActRequest<'_>,
-    by: &TokenName,
-    problem: &ProblemDetails,
-) {
-    shared.tally.count_act(request.act.as_str(), HttpActResult::Refused);
+/// An act that its token does not allow, or not from there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RefusedAct<'a> {
+    /// The path of its route.
+    pub(crate) route: &'static str,
+    pub(crate) parts: &'a Parts,
+    /// The name of the token.
+    pub(crate) by: &'a TokenName,
+    /// Why it was refused.
+    pub(crate) problem: &'a ProblemDetails,
+}
+
+/// Notes an act that its token does not allow, or not from there. Of many, some are noted.
+pub(crate) async fn note_refused(shared: &Shared, refused: RefusedAct<'_>) {
+    let RefusedAct { route, parts, by, problem } = refused;
+    let job = part_of_path(route, parts.uri.path(), "job").and_then(|name| JobName::parse(name).ok());
+    let (Some(act), Some(job)) = (act_of(route), job) else { return };
+    shared.tally.count_act(act.as_str(), HttpActResult::Refused);
     let Some(store) = shared.board.store() else { return };
     if shared.acts.count_refused(by, shared.clock.boot()) {
-        let note = ActNote::of(request, &ActResult::Refused(&problem.title), shared.clock.utc());
+        let from = AdmittedAct::from_of(parts);
+        let request = ActRequest { by: by.as_str(), from: &from, act, job: &job, why: None };
+        let note = ActNote::of(&request, &ActResult::Refused(&problem.title), shared.clock.utc());
         tell_act(store.as_ref(), &shared.events, &note).await;
         shared.seen_acts.note_change();
     }
@@ -223,28 +242,35 @@ impl ActTask {
 
     /// Notes what came of the act, and answers the client.
     async fn conclude(&mut self, result: Result<ActAnswer, OperateError>) {
-        self.note(&ActResult::from(&result)).await;
-        self.shared.board.note_change(&self.act.job.name);
-        if let Some(answer) = self.answer.take() {
-            // A client that has gone away gets none.
-            let _ = answer.send(result);
+        let note = self.note_of(&ActResult::from(&result));
+        self.tell(&note).await;
+        self.answer(result.map_err(|error| problem_of(&error)));
+    }
+
+    /// Answers the client, unless it has its answer.
+    fn answer(&mut self, answer: Result<ActAnswer, ProblemDetails>) {
+        if let Some(client) = self.client.take() {
+            // One that has gone away gets none.
+            let _ = client.send(answer);
         }
     }
 
-    /// Notes what came of the act.
-    fn note(&self, result: &ActResult<'_>) -> impl Future<Output = ()> + Send + use<'_> {
+    /// Returns the note of what came of the act, and counts it with its answer.
+    fn note_of(&self, result: &ActResult<'_>) -> ActNote {
         let AdmittedAct { by, from, job, wanted } = &self.act;
         let (act, job, why) = (wanted.kind(), &job.name, wanted.why());
-        self.shared.tally.count_act(act.as_str(), counted(result));
-        let note = ActNote::of(
-            &ActRequest { by: by.as_str(), from, act, job, why },
-            result,
-            self.shared.clock.utc(),
-        );
-        async move {
-            tell_act(self.store.as_ref(), &self.shared.events, &note).await;
-            self.shared.seen_acts.note_change();
+        if self.client.is_some() {
+            self.shared.tally.count_act(act.as_str(), counted(result));
         }
+        let request = ActRequest { by: by.as_str(), from, act, job, why };
+        ActNote::of(&request, result, self.shared.clock.utc())
+    }
+
+    /// Logs a note, appends it to the feed of acts, and lets the page show what it changed.
+    async fn tell(&self, note: &ActNote) {
+        tell_act(self.store.as_ref(), &self.shared.events, note).await;
+        self.shared.seen_acts.note_change();
+        self.shared.board.note_change(&self.act.job.name);
     }
 
     async fn trigger(&mut self, id: RunId, tick: Option<Tick>) {
@@ -275,9 +301,10 @@ impl ActTask {
                 self.conclude(Ok(answer)).await;
             }
             Ok(None) => {
-                let job = self.act.job.name.clone();
-                self.note(&ActResult::Refused(&WITHDRAWN)).await;
-                self.answer.take().map(|answer| answer.send(Err(OperateError::OrderGone(job))));
+                let note = self.note_of(&ActResult::Refused(&WITHDRAWN));
+                self.tell(&note).await;
+                let problem = ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "this replica stops");
+                self.answer(Err(problem.detail(WITHDRAWN).help("ask another replica")));
             }
             Err(error) => self.conclude(Err(error)).await,
         }

@@ -42,7 +42,7 @@ const tick = () => {
 const waiting = new Map();
 let isHeld = false;
 const isBusy = part => part.contains(document.activeElement) && document.activeElement !== document.body ||
-  part.id === 'timeline' && part.matches(':hover') || !document.getSelection().isCollapsed && document.getSelection().containsNode(part, true);
+  part.id === 'timeline' && part.matches(':hover') || $$('input', part).some(field => field.value !== field.defaultValue) || !document.getSelection().isCollapsed && document.getSelection().containsNode(part, true);
 const place = (id, html) => {
   const old = document.getElementById(id);
   if (!old) return;
