@@ -141,7 +141,7 @@ async fn a_job_that_is_not_enabled_has_no_ticks_and_that_is_said() {
 #[tokio::test]
 async fn an_unknown_job_is_refused_with_the_one_that_was_meant() {
     let folder = Folder::with(GOOD);
-    for command in ["next", "history", "logs"] {
+    for command in ["next", "history", "acts", "logs"] {
         let shown = folder.run(&[command, "bakcup"]).await;
         assert_eq!((shown.exit, shown.out.as_str()), (Exit::Usage, ""), "{command}");
         assert_eq!(
@@ -197,7 +197,7 @@ async fn a_file_that_is_not_there_is_a_bad_file_for_people_and_programs() {
 #[tokio::test]
 async fn a_local_store_that_nobody_made_is_not_made_by_a_reader() {
     let folder = Folder::with(GOOD);
-    for command in ["status", "history"] {
+    for command in ["status", "history", "acts"] {
         let shown = folder.run(&[command]).await;
         assert_eq!((shown.exit, shown.out.as_str()), (Exit::StoreUnreachable, ""), "{command}");
         assert!(shown.err.starts_with("local store FOLDER/store.sqlite3 is not there"), "{}", shown.err);
@@ -218,7 +218,7 @@ async fn a_redis_that_is_down_is_named_with_a_way_out() {
 async fn the_man_page_names_every_command() {
     let shown = run(&["man"]).await;
     assert_eq!(shown.exit, Exit::Done);
-    for command in ["run", "check", "next", "status", "history", "logs", "exec", "import crontab"] {
+    for command in ["run", "check", "next", "status", "history", "logs", "acts", "exec", "import crontab"] {
         assert!(shown.out.contains(command), "{command} is missing");
     }
 }
@@ -229,6 +229,8 @@ fn arguments_are_checked_before_anything_is_asked_and_refused_in_plain_words() {
         (&["history", "--since", "tomorrow"][..], "it is neither a duration nor a time: write `2h`"),
         (&["history", "--outcome", "failled"], "failed"),
         (&["history", "--node", "a b"], "contains ` `"),
+        (&["acts", "-n", "0"], "1..=1000"),
+        (&["acts", "a", "--format", "text"], "invalid value 'text'"),
         (&["trigger", "a", "--tick", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
         (&["next", "--after", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
         (&["logs", "a", "--run", "xyz"], "it is neither the id of a run nor the beginning of one"),
@@ -252,7 +254,7 @@ async fn a_file_whose_cluster_cannot_be_told_is_refused_with_the_way_round() {
         "nonsense".to_owned(),
     ] {
         let folder = Folder::with(&file);
-        for command in [&["status"][..], &["history"], &["logs", "backup"]] {
+        for command in [&["status"][..], &["history"], &["acts"], &["logs", "backup"]] {
             let shown = folder.run(command).await;
             assert_eq!((shown.exit, shown.out.as_str()), (Exit::BadConfig, ""), "{}", shown.err);
             let help = "error: FOLDER/jobs.toml has no usable `[cluster]`\n  help: run `solocron check`, or do without a \

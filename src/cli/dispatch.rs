@@ -17,7 +17,7 @@ use super::import::Import;
 use super::operate::{kill, pause, trigger, unlock};
 use super::print::escapes::escape_text;
 use super::print::output::Screen;
-use super::read::{check, history, logs, next, status, why};
+use super::read::{acts, check, history, logs, next, status, why};
 use super::serve::control::{drain, reload};
 use super::serve::{pid1, run};
 use super::{exec, import};
@@ -110,6 +110,7 @@ pub async fn read(
         ReadCommand::Status(args) => status::run(args, global, screen).await,
         ReadCommand::History(args) => history::run(args, global, screen).await,
         ReadCommand::Why(args) => why::run(args, global, screen).await,
+        ReadCommand::Acts(args) => acts::run(args, global, screen).await,
         ReadCommand::Logs(args) => logs::run(args, global, now, screen).await,
         ReadCommand::Import(Import::Crontab(args)) => import::run(args, screen),
         ReadCommand::Completions { shell } => completions::run(*shell, screen),

@@ -15,7 +15,7 @@ mod simulation;
 mod tick;
 
 pub use cluster::roster::Roster;
-pub use control::manual::order_waits;
+pub use control::manual::{is_order_void, order_waits};
 pub use facts::{ReplicaFacts, TicksWaiting};
 pub use replica::{Alive, Reload, Replica};
 pub use tick::action::{Action, Bid, Finding, Won};

@@ -1,5 +1,6 @@
 //! An operator's commands against real replicas, on both stores: each is acted upon at once, wherever it is given.
 
+mod acts;
 mod file;
 mod follow;
 mod kill;
@@ -33,6 +34,7 @@ macro_rules! on_both_stores {
 }
 
 on_both_stores! {
+    each_act_is_noted_with_who_did_it_and_what_came_of_it in acts,
     a_paused_job_skips_its_ticks_until_it_is_resumed in pause,
     a_run_is_killed_in_order_wherever_it_is in kill,
     a_run_that_waits_for_its_next_attempt_is_killed_too in kill,

@@ -33,7 +33,7 @@ fn the_redis_user_may_do_what_is_needed() {
     };
     let mut replica = start("run --log-format json --log-level debug");
     replica.wait_for_event("run recorded");
-    for line in ["status", "history", "pause a", "resume a", "exec --lock b -- true"] {
+    for line in ["status", "history", "pause a", "resume a", "acts a", "exec --lock b -- true"] {
         start(line).wait().expect_code(0);
     }
     replica.signal(Signal::SIGTERM);

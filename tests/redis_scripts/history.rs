@@ -72,6 +72,13 @@ impl History {
         if self.one_in(3) { record.and_then(|r| r.run).unwrap_or(any) } else { any }
     }
 
+    /// An order: mostly the same one, or one that the record knows.
+    fn order(&mut self, record: Option<&Record>) -> RunId {
+        let known =
+            if self.one_in(2) { record.and_then(|r| r.order) } else { record.and_then(|r| r.order_taken) };
+        if self.one_in(3) { known.unwrap_or(self.runs[0]) } else { self.runs[0] }
+    }
+
     fn tick(&mut self, record: Option<&Record>, now: UtcMillis) -> Tick {
         let base = match (record, self.rng.random_range(0..8)) {
             (Some(record), 0 | 1) => record.mark,
@@ -240,7 +247,7 @@ impl History {
     }
 
     fn manual(&mut self, record: Option<&Record>, now: UtcMillis) -> Manual {
-        let (order, within) = (self.runs[0], self.span());
+        let (order, within) = (self.order(record), self.span());
         Manual {
             caller: self.caller(now),
             run: self.run(record),
@@ -305,7 +312,7 @@ impl History {
         let run = self.run(record);
         let kill = Act::Kill { run: self.maybe(run) };
         let unlock = Act::Unlock { run: if self.one_in(3) { None } else { Some(run) } };
-        let order = self.runs[0];
+        let order = self.order(record);
         let tick = self.tick(record, now);
         let trigger = Act::Trigger { order, tick: self.maybe(tick) };
         // An unlock seldom finds what it may remove.

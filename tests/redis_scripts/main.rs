@@ -17,7 +17,7 @@ use history::History;
 use pair::Pair;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use solocron::job::{Outcome, Reason, RunId};
-use solocron::lease::{Answer, Decision, Record, Request};
+use solocron::lease::{Act, Answer, Decision, Operate, Record, Request};
 use solocron::time::UtcMillis;
 use support::redis_server::RedisServer;
 
@@ -84,6 +84,9 @@ const COUNTED: [&str; 11] = [
     "rules: several failures at once",
 ];
 
+/// What an order is to the record when it is given.
+const GIVEN: [&str; 3] = ["a new order", "an open order again", "a taken order again"];
+
 /// What histories reached.
 #[derive(Debug, Default)]
 struct Reached {
@@ -97,6 +100,8 @@ struct Reached {
     former: usize,
     /// What entries did to the record's successes and failures.
     counted: BTreeSet<String>,
+    /// What orders were to the record when they were given.
+    given: BTreeSet<&'static str>,
     /// Schedules that hold from a moment earlier on, as their first tick was given back.
     before: usize,
 }
@@ -134,6 +139,15 @@ impl Reached {
         self.counted.insert(format!("{}: {what}", if is_usual { "usual" } else { "rules" }));
     }
 
+    /// Notes what a given order was to the record.
+    fn give(&mut self, before: Option<&Record>, request: &Request, answer: &Answer) {
+        let (Some(before), Answer::Noted) = (before, answer) else { return };
+        let Request::Operate(Operate { act: Act::Trigger { order, .. }, .. }) = request else { return };
+        let [new, open, taken] = GIVEN;
+        let what = if before.order == Some(*order) { open } else { new };
+        self.given.insert(if before.order_taken == Some(*order) { taken } else { what });
+    }
+
     /// The cases that no history met.
     fn missing(&self) -> Vec<&'static str> {
         let answers = Answer::NAMES.into_iter().filter(|answer| !self.answers.contains(answer));
@@ -144,7 +158,9 @@ impl Reached {
         let former = (self.former < FORMER_MET).then_some("an end of a former life");
         let before = (self.before == 0).then_some("a tick given back to a newer schedule");
         let counted = COUNTED.into_iter().filter(|case| !self.counted.contains(*case));
-        answers.chain(entries).chain(joined).chain(usual).chain(former).chain(before).chain(counted).collect()
+        let given = GIVEN.into_iter().filter(|case| !self.given.contains(*case));
+        let cases = answers.chain(entries).chain(joined).chain(usual).chain(former);
+        cases.chain(before).chain(counted).chain(given).collect()
     }
 }
 
@@ -249,6 +265,7 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         }
         reached.add(&request, &decision, is_usual);
         reached.count(record.as_ref(), &decision, is_usual);
+        reached.give(record.as_ref(), &request, &decision.reply.answer);
         let is_former = record.as_ref().is_some_and(|record| record.era != pair.era);
         reached.former += usize::from(is_former && is_usual && matches!(request, Request::Finish(_)));
         let since = |record: &Option<Record>| record.as_ref().map(|record| record.schedule_since);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cli::import::Import;
+use crate::cli::read::acts::ActsArgs;
 use crate::cli::read::history::HistoryArgs;
 use crate::cli::read::logs::LogsArgs;
 use crate::cli::read::why::WhyArgs;
@@ -136,6 +137,17 @@ pub enum ReadCommand {
         Exit codes: 0 shown, 1 its replica does not answer, or there is no run."
     )]
     Logs(LogsArgs),
+    /// Show what operators did, by command or over HTTP, and what was refused
+    #[command(
+        after_help = "Newest last. Each `trigger`, `pause`, `resume`, `kill` and `unlock` of a job is noted with who requested it, \
+        the reason that was given, and what came of it. The store keeps about the newest 1,000 of all jobs together, until it \
+        loses its data. An act whose note could not be stored is done all the same.\n\n\
+        Exit codes: 0 shown, 2 unknown job, 69 store unreachable, 78 no usable [cluster].\n\n\
+        Examples:\n  \
+        solocron acts -n 5\n  \
+        solocron acts backup"
+    )]
+    Acts(ActsArgs),
     /// Print a jobs.toml made from the file of another program
     #[command(subcommand)]
     Import(Import),

@@ -63,12 +63,13 @@ const EXIT_STATUS: [ManItem<'_>; 7] = [
 const AS_COMMAND: &str =
     "exec and trigger --follow otherwise exit as the command did, with 128+n if it died of signal n.";
 
-const EXAMPLES: [ManItem<'_>; 8] = [
+const EXAMPLES: [ManItem<'_>; 9] = [
     ("solocron check --probe", "Validates the jobs file, and the settings of the store."),
     ("solocron run --replicas 3", "Runs three replicas on this machine."),
     ("solocron next nightly-backup -n 3", "Shows when a job runs next."),
     ("solocron status --check", "Shows what is wrong, and exits 1 when anything is: for monitoring."),
     ("solocron history --failed --since 2d", "Shows what failed in two days, over all replicas."),
+    ("solocron acts nightly-backup", "Shows who triggered, paused or killed a job."),
     ("solocron trigger nightly-backup --follow", "Runs a job once on some replica, and waits for it."),
     ("solocron exec --job nightly-backup --dry-run", "Shows what a job would run on this machine."),
     ("crontab -l | solocron import crontab - > jobs.toml", "Makes a jobs file from a crontab."),

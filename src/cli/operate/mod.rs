@@ -1,6 +1,7 @@
 //! Commands that change something: `trigger`, `kill`, `pause`, `resume` and `unlock`. They ask, print and
 //! choose exit codes; what they do is in [`operate`](crate::operate).
 
+mod audit;
 mod connect;
 mod follow;
 pub(super) mod kill;

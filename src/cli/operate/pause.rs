@@ -8,8 +8,10 @@ use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::target::ClusterTarget;
 use crate::operate::OperateError;
 use crate::operate::acts::pause::{self as acts, Resumed};
+use crate::operate::audit::ActKind;
 use crate::operate::operator::Operator;
 
+use super::audit::CommandAct;
 use super::connect::connect_all;
 
 /// Pauses jobs.
@@ -33,7 +35,10 @@ pub(crate) async fn pause(
 async fn pause_one(args: &PauseArgs, operator: &Operator, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let job = &operator.job.name;
     let paused = acts::pause(operator, args.lasts, args.reason.clone());
-    let paused = screen.during(FOR_STORE, paused).await?;
+    let paused = screen.during(FOR_STORE, paused).await;
+    let act = CommandAct { operator, act: ActKind::Pause, why: args.reason.as_deref() };
+    act.note_result(&paused, screen).await;
+    let paused = paused?;
     screen.print(&format!("`{job}` {paused}\n"))?;
     if paused.is_running {
         screen.say(&format!("note: the run of `{job}` is not stopped\n"));
@@ -54,17 +59,18 @@ pub(crate) async fn resume(
         if args.all && operator.known_record().await?.is_none() {
             continue;
         }
-        let job = &operator.job.name;
-        let resumed = match screen.during(FOR_STORE, acts::resume(operator)).await {
-            Ok(Resumed::WasNotPaused) if args.all => continue,
-            Ok(resumed) => resumed,
-            Err(error) => {
-                failed.extend(refusal(Err(error.into()))?);
-                continue;
+        let resumed = screen.during(FOR_STORE, acts::resume(operator)).await;
+        if args.all && resumed == Ok(Resumed::WasNotPaused) {
+            continue;
+        }
+        CommandAct::of(operator, ActKind::Resume).note_result(&resumed, screen).await;
+        match resumed {
+            Ok(resumed) => {
+                is_resumed = true;
+                screen.print(&format!("`{}` {resumed}\n", operator.job.name))?;
             }
-        };
-        is_resumed = true;
-        screen.print(&format!("`{job}` {resumed}\n"))?;
+            Err(error) => failed.extend(refusal(Err(error.into()))?),
+        }
     }
     if args.all && !is_resumed {
         screen.print("no job was paused\n")?;

@@ -11,9 +11,12 @@ use crate::cli::session::state_dir;
 use crate::cli::session::target::ClusterTarget;
 use crate::job::{JobName, Outcome, RunId, Tick};
 use crate::lease::HistoryEntry;
+use crate::operate::OperateError;
 use crate::operate::acts::order::ManualOrder;
+use crate::operate::audit::{ActKind, ActResult};
 use crate::operate::operator::how_it_ended;
 
+use super::audit::CommandAct;
 use super::connect::connect;
 use super::follow::follow;
 use super::show_wait::{ask, wait_for};
@@ -29,10 +32,8 @@ pub(crate) async fn run(
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
     let tick = args.tick.map(|tick| tick.in_zone("--tick ", job, schedule)).transpose()?.map(Tick);
     let operator = connect(job, &place, global, screen).await?;
-    let file = place.expected().valid_file();
-    screen.during(FOR_STORE, operator.expect_known_to_replicas(file)).await?;
-    let planned = ManualOrder::plan(operator, RunId::new(), tick);
-    let mut order = screen.during(FOR_STORE, planned).await?;
+    let act = CommandAct::of(&operator, ActKind::Trigger);
+    let mut order = plan(&act, place.expected().valid_file(), tick, screen).await?;
     let mut signals = Signals::listen()?;
     let may_run =
         format!("the request may still be in the store: `solocron history {job}` shows whether it ran");
@@ -43,8 +44,12 @@ pub(crate) async fn run(
             return cancelled.map_err(|failure| failure.with_note_if_unreachable(&may_run));
         }
     };
-    let run = given.map_err(|failure| failure.with_note_if_unreachable(&may_run))?;
+    if let Err(error) = &given {
+        act.note_error(error, screen).await;
+    }
+    let run = given.map_err(|error| Failure::from(error).with_note_if_unreachable(&may_run))?;
     screen.print(&format!("{run}\n"))?;
+    act.note(ActResult::Done(&format_args!("run {run}")), screen).await;
     let runs = format!("a replica has picked this up: `solocron history {job}` shows how run {run} ends");
     let shown = async {
         if args.follow {
@@ -63,23 +68,50 @@ pub(crate) async fn run(
     Ok(what_became(job, entry, args.follow, screen))
 }
 
+/// Plans an order for a job that replicas know; `file` is the hash of the valid file at hand.
+async fn plan(
+    act: &CommandAct<'_>,
+    file: Option<&str>,
+    tick: Option<Tick>,
+    screen: &mut Screen<'_>,
+) -> Result<ManualOrder, OperateError> {
+    let planned = async {
+        act.operator.expect_known_to_replicas(file).await?;
+        ManualOrder::plan(act.operator.clone(), RunId::new(), tick).await
+    };
+    let planned = screen.during(FOR_STORE, planned).await;
+    if let Err(error) = &planned {
+        act.note_error(error, screen).await;
+    }
+    planned
+}
+
 /// Writes the order to the store, and waits until a replica has taken it. Returns the run.
-async fn give(order: &mut ManualOrder, screen: &mut Screen<'_>) -> Result<RunId, Failure> {
+async fn give(order: &mut ManualOrder, screen: &mut Screen<'_>) -> Result<RunId, OperateError> {
     match screen.during(FOR_STORE, order.give()).await {
-        Ok(()) => Ok(wait_for(order, screen).await?),
+        Ok(()) => wait_for(order, screen).await,
         // The store may have written the order although its reply was lost.
-        Err(error) => screen.during(FOR_STORE, order.withdraw()).await?.ok_or_else(|| error.into()),
+        Err(error) => screen.during(FOR_STORE, order.withdraw()).await?.ok_or(error),
     }
 }
 
 /// Withdraws the order because the caller no longer waits, unless a replica has taken it.
 async fn cancel(order: &ManualOrder, number: i32, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     let job = &order.operator.job.name;
-    match screen.during(FOR_STORE, order.withdraw()).await? {
+    let act = CommandAct::of(&order.operator, ActKind::Trigger);
+    let withdrawn = screen.during(FOR_STORE, order.withdraw()).await;
+    if let Err(error) = &withdrawn {
+        act.note_error(error, screen).await;
+    }
+    match withdrawn? {
         Some(run) => {
             screen.say(&format!("run {run} has started, and continues; `solocron kill {job}` stops it\n"));
+            act.note(ActResult::Done(&format_args!("run {run}")), screen).await;
         }
-        None => screen.say("cancelled: nothing ran\n"),
+        None => {
+            screen.say("cancelled: nothing ran\n");
+            act.note(ActResult::Done(&"cancelled: nothing ran"), screen).await;
+        }
     }
     Ok(Exit::by_signal(number))
 }

@@ -10,8 +10,10 @@ use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::target::ClusterTarget;
 use crate::operate::acts::unlock::SilentLock;
+use crate::operate::audit::ActKind;
 use crate::operate::operator::Operator;
 
+use super::audit::CommandAct;
 use super::connect::connect_all;
 use super::unlock_mark;
 
@@ -26,20 +28,25 @@ pub(crate) async fn run(
     }
     let place = ClusterTarget::find(&args.place, global, screen)?;
     for operator in connect_all(&args.jobs, &place, global, screen).await? {
-        remove(operator, args.force, screen).await?;
+        remove(&operator, args.force, screen).await?;
     }
     Ok(Exit::Done)
 }
 
-async fn remove(operator: Operator, force: bool, screen: &mut Screen<'_>) -> Result<(), Failure> {
-    let job = operator.job.name.clone();
-    let lock = screen.during(FOR_STORE, SilentLock::look(operator)).await?;
+async fn remove(operator: &Operator, force: bool, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let act = CommandAct::of(operator, ActKind::Unlock);
+    let looked = screen.during(FOR_STORE, SilentLock::look(operator.clone())).await;
+    if let Err(error) = &looked {
+        act.note_error(error, screen).await;
+    }
+    let lock = looked?;
     if !force {
         ask(&format!("{}\n{} [y/N] ", lock.risk(), lock.question()), screen)?;
     }
     screen.during(&lock.awaits(), lock.two_heartbeats()).await;
-    let unlocked = lock.release().await?;
-    screen.print(&format!("`{job}`: {unlocked}\n"))?;
+    let unlocked = lock.release().await;
+    act.note_result(&unlocked, screen).await;
+    screen.print(&format!("`{}`: {}\n", operator.job.name, unlocked?))?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
-//! Commands that change nothing: `check`, `next`, `status`, `history`, `logs` and `why`.
+//! Commands that change nothing: `check`, `next`, `status`, `history`, `why`, `logs` and `acts`.
 
+pub(super) mod acts;
 pub(super) mod check;
 pub(super) mod history;
 pub(super) mod logs;

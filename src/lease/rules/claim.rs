@@ -74,7 +74,7 @@ pub(crate) fn decide_manual(mut transition: Transition<'_>, manual: &Manual) -> 
     if let Some(answer) = enter(&mut transition, &request) {
         return transition.answer(answer);
     }
-    if manual.order.is_some() && transition.record_mut().order != manual.order {
+    if manual.order.is_some_and(|order| !transition.record_mut().has_open_order(order)) {
         let answer = decided(transition.record_mut(), manual.tick);
         return transition.answer(answer);
     }

@@ -244,10 +244,12 @@ fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMil
         record.lost_after =
             record.lost_after.or(Some(decided_up_to(lease)).filter(|told| *told < record.mark));
     }
-    if lease.cause == Cause::Manual && record.order_at.is_some_and(|at| at <= lease.started) {
+    if lease.cause == Cause::Manual
+        && record.order_at.is_some_and(|at| at <= lease.started)
+        && let Some(order) = record.order.take()
+    {
         // A manual run took the order after it was given: this one, unless this one is `exec`.
-        record.order_taken = record.order.take().or(record.order_taken);
-        record.order_taken_by = Some(lease.run);
+        (record.order_taken, record.order_taken_by) = (Some(order), Some(lease.run));
     }
     record.fence = lease.fence;
     record.run = Some(lease.run);

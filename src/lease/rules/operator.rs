@@ -33,7 +33,7 @@ pub enum Act {
         /// Why, for people.
         why: Option<String>,
     },
-    /// Run the job by hand, once.
+    /// Run the job by hand, once: an order that is open or was the last one taken is not given again.
     Trigger {
         /// The id of the order.
         order: RunId,
@@ -106,6 +106,16 @@ impl Record {
 }
 
 impl Record {
+    /// Whether this order is open: it was given, and no run has taken it.
+    pub(crate) fn has_open_order(&self, order: RunId) -> bool {
+        self.order == Some(order) && self.order_taken != Some(order)
+    }
+
+    /// Whether this order was given before: it is open, or was the last one that was taken.
+    fn knows_order(&self, order: RunId) -> bool {
+        self.order == Some(order) || self.order_taken == Some(order)
+    }
+
     /// Takes the order that a manual request carries out, if it has one: the order is run, or skipped.
     pub(crate) fn take_order(&mut self, manual: &Manual) {
         if let Some(order) = manual.order {
@@ -173,9 +183,11 @@ pub(crate) fn decide_operate(mut transition: Transition<'_>, operate: &Operate) 
         Act::Trigger { order, tick } => {
             let now = transition.server.now;
             let record = transition.record_mut();
-            record.order = Some(*order);
-            record.order_tick = Some(tick.unwrap_or(Tick(now)));
-            record.order_at = Some(now);
+            if !record.knows_order(*order) {
+                record.order = Some(*order);
+                record.order_tick = Some(tick.unwrap_or(Tick(now)));
+                record.order_at = Some(now);
+            }
         }
         Act::Withdraw { order } => {
             let record = transition.record_mut();

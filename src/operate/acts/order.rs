@@ -12,7 +12,7 @@ use crate::operate::OperateError;
 use crate::operate::operator::Operator;
 use crate::operate::outage::OutageWait;
 use crate::operate::wait::ClusterWait;
-use crate::replica::order_waits;
+use crate::replica::{is_order_void, order_waits};
 use crate::store::LIVE_FOR;
 use crate::time::UtcMillis;
 use crate::view::problems::{Prospect, prospect};
@@ -33,6 +33,8 @@ pub(crate) struct ManualOrder {
     pub(crate) operator: Operator,
     order: RunId,
     tick: Option<Tick>,
+    /// Whether it was given before, and is void by now.
+    is_void: bool,
     wait: OrderWait,
     outage: OutageWait,
     /// How often the record was read.
@@ -63,11 +65,11 @@ pub(crate) struct OrderProgress {
 
 impl ManualOrder {
     /// Plans an order with this id, and writes nothing yet. `tick` is what the run is for; `None`: the time
-    /// of the order.
+    /// of the order. An order that was given before is the same order, whatever its tick.
     ///
     /// # Errors
     ///
-    /// Fails if no live replica can take it.
+    /// Fails if no live replica can take it, and none took it before.
     pub(crate) async fn plan(
         operator: Operator,
         order: RunId,
@@ -75,8 +77,14 @@ impl ManualOrder {
     ) -> Result<Self, OperateError> {
         let began = Instant::now();
         let snapshot = operator.snapshot().await?;
-        let wait = OrderWait::begin(operator.spec().map(AsRef::as_ref), &snapshot, began)?;
-        Ok(Self { operator, order, tick, wait, outage: OutageWait::default(), looks: 0 })
+        let spec = operator.spec().map(AsRef::as_ref);
+        let record = snapshot.jobs.first().and_then(|job| job.record.as_ref());
+        let is_taken = record.is_some_and(|record| run_of(order, record).is_some());
+        let is_void = record
+            .is_some_and(|record| record.order == Some(order) && is_order_void(record, spec, snapshot.now));
+        let wait = OrderWait::begin(spec, &snapshot, began);
+        let wait = if is_taken { wait } else { wait.expect_replica()? };
+        Ok(Self { operator, order, tick, is_void, wait, outage: OutageWait::default(), looks: 0 })
     }
 
     /// Writes the order to the store.
@@ -85,7 +93,11 @@ impl ManualOrder {
     ///
     /// The store may have the order although its reply was lost: the caller then withdraws it.
     pub(crate) async fn give(&self) -> Result<(), OperateError> {
-        let Self { order, tick, .. } = *self;
+        let Self { order, tick, is_void, .. } = *self;
+        if is_void {
+            // An order that is open is not given again: this one gets a new time.
+            self.operator.act(&Act::Withdraw { order }).await?;
+        }
         self.operator.act(&Act::Trigger { order, tick }).await.map(drop)
     }
 
@@ -144,15 +156,20 @@ impl ClusterWait for ManualOrder {
 }
 
 impl OrderWait {
-    /// Begins the wait. Fails if no live replica can take the order.
-    fn begin(spec: Option<&JobSpec>, snapshot: &Snapshot, began: Instant) -> Result<Self, OperateError> {
+    /// Begins the wait.
+    fn begin(spec: Option<&JobSpec>, snapshot: &Snapshot, began: Instant) -> Self {
         let limit = spec.map_or(PATIENCE, |spec| PATIENCE.max(spec.lease * 2).min(order_waits(spec)));
         let mut wait =
             Self { began, at: snapshot.now, limit, prospect: Prospect::Open, hopeless_since: None };
         wait.judge(spec, snapshot, began);
-        match &wait.prospect {
+        wait
+    }
+
+    /// Fails if no live replica can take the order.
+    fn expect_replica(self) -> Result<Self, OperateError> {
+        match &self.prospect {
             Prospect::Hopeless(why) => Err(OperateError::no_replica(why)),
-            _ => Ok(wait),
+            _ => Ok(self),
         }
     }
 

@@ -172,3 +172,31 @@ fn what_has_to_come_first_is_named() {
     let words = "waiting: run x is running, until 2026-11-20 12:00:00 UTC at the latest";
     assert_eq!(progress.to_string(), words);
 }
+
+#[tokio::test]
+async fn an_order_that_is_given_again_has_the_run_that_took_it_although_no_replica_is_left() {
+    let (store, _) = given().await;
+    store.take("backup", order_id(), 1).await;
+    store.bench.at(7_200);
+    let mut again =
+        ManualOrder::plan(store.operator("backup"), order_id(), None).await.expect("it was taken");
+    assert_eq!(again.give().await, Ok(()));
+    assert_eq!(again.step().await, Ok(Some(run_id(1))));
+    assert_eq!(store.record("backup").await.order, None, "nothing else is to run");
+}
+
+#[tokio::test]
+async fn an_order_that_is_given_again_keeps_its_time_unless_it_is_void() {
+    for (seconds, is_kept) in [(60, true), (64, false)] {
+        let (store, _) = given().await;
+        let before = store.record("backup").await.order_at;
+        store.bench.at(seconds);
+        store.bench.beat("n1", "f", &[]).await;
+        let again =
+            ManualOrder::plan(store.operator("backup"), order_id(), None).await.expect("n1 can take it");
+        assert_eq!(again.give().await, Ok(()));
+        let record = store.record("backup").await;
+        let expected = if is_kept { before } else { Some(store.bench.now()) };
+        assert_eq!((record.order, record.order_at), (Some(order_id()), expected), "{seconds} s after noon");
+    }
+}

@@ -144,9 +144,14 @@ impl<'a, T: fmt::Display> From<&'a Result<T, OperateError>> for ActResult<'a> {
     fn from(result: &'a Result<T, OperateError>) -> Self {
         match result {
             Ok(done) => Self::Done(done),
-            Err(error) if error.is_unreachable() => Self::Failed(error),
-            Err(error) => Self::Refused(error),
+            Err(error) => Self::from(error),
         }
+    }
+}
+
+impl<'a> From<&'a OperateError> for ActResult<'a> {
+    fn from(error: &'a OperateError) -> Self {
+        if error.is_unreachable() { Self::Failed(error) } else { Self::Refused(error) }
     }
 }
 

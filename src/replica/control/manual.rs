@@ -27,6 +27,12 @@ pub fn order_waits(spec: &JobSpec) -> Duration {
     spec.start_deadline.unwrap_or(LONGEST_WAIT)
 }
 
+/// Whether the order in the record is void at `now`: no replica takes it up any more.
+pub fn is_order_void(record: &Record, spec: Option<&JobSpec>, now: UtcMillis) -> bool {
+    let age = record.order_at.map_or(Duration::MAX, |at| now.since(at));
+    !record.is_running() && age > NEWS || spec.is_some_and(|spec| age > order_waits(spec))
+}
+
 /// An order that this replica tries to take.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
@@ -49,11 +55,13 @@ pub(crate) struct Order {
 impl Order {
     /// Returns the order in the record; `None` if there is none, or if it is void at `now`.
     fn of(record: &Record, now: UtcMillis) -> Option<Self> {
-        let at = record.order_at.filter(|at| record.is_running() || now.since(*at) <= NEWS)?;
+        if is_order_void(record, None, now) {
+            return None;
+        }
         Some(Self {
             id: record.order?,
             tick: record.order_tick?,
-            at,
+            at: record.order_at?,
             run: RunId::new(),
             asking: false,
             unsure: false,

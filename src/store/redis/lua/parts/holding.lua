@@ -65,11 +65,9 @@ local function put_back()
   end
   -- The record was opened by a replica that had not seen the earlier ticks. The holder had seen them, up to its own.
   if is_as_made() and not record.lost and decided_up_to < record.mark then record.lost = decided_up_to end
-  if holding.cause == 'manual' and record.order_at and record.order_at <= holding.started then
+  if holding.cause == 'manual' and record.order ~= '' and record.order_at and record.order_at <= holding.started then
     -- A manual run took the order after it was given: this one, unless this one is `exec`.
-    if record.order ~= '' then record.taken = record.order end
-    record.order = ''
-    record.taken_run = holding.run
+    record.order, record.taken, record.taken_run = '', record.order, holding.run
   end
   record.fence = holding.fence
   record.run = holding.run

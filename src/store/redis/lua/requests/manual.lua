@@ -12,7 +12,7 @@ end
 local refused = enter(bid)
 if refused then return refused end
 
-if order ~= '' and record.order ~= order then return decided(bid.tick) end
+if order ~= '' and (record.order ~= order or record.taken == order) then return decided(bid.tick) end
 
 local standing, held = contend(bid, false)
 if standing == 'held' then return held end

@@ -34,6 +34,8 @@ if act == 'unlock' and (waits_for_another or is_heard) then
 end
 if act == 'withdraw' and record.order ~= ARGV[4] then return answer('already_decided') end
 if act == 'set_mark' and record.mark <= front then return answer('already_decided') end
+-- An order that is open or was the last one taken is not given again.
+if act == 'trigger' and (record.order == ARGV[4] or record.taken == ARGV[4]) then return answer('noted') end
 if act == 'resume' and (not record.paused or record.paused <= now) then return answer('already_decided') end
 
 drop_mirror()
