@@ -199,3 +199,7 @@ impl Route {
         Self { method, path, access: RouteAccess::Open, is_page: false, takes_any_host: false, handler }
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
