@@ -6,9 +6,9 @@
 //! may do it) before its handler sees it.
 
 mod access;
+mod acts;
 mod api;
 mod board;
-mod health;
 mod live;
 mod page;
 mod route;
@@ -19,6 +19,6 @@ mod state;
 mod testing;
 
 pub use access::token::{NamedToken, SameToken, TokenBook, TokenText};
-pub use health::Progress;
+pub use scrape::health::Progress;
 pub use server::thread::{HttpHandle, HttpThread};
 pub use state::{HttpOptions, HttpSources};

@@ -17,13 +17,14 @@ use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::access::throttle::{WRONG_TAKES, WrongTokens};
 use super::access::token::TokenBook;
+use super::acts::{ActLimits, SeenActs};
 use super::board::Board;
 use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
-use super::health::Progress;
 use super::live::StreamSlots;
 use super::route::large::LargeAnswers;
 use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
+use super::scrape::health::Progress;
 
 /// What jobs.toml says that concerns HTTP. A reload replaces it; only the address stays.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +85,10 @@ pub(super) struct Shared {
     pub(super) streams: StreamSlots,
     /// The slots for answers about all jobs.
     pub(super) large_answers: LargeAnswers,
+    /// The limits of acts.
+    pub(super) acts: ActLimits,
+    /// What operators did lately.
+    pub(super) seen_acts: SeenActs,
     jobs: Mutex<KnownJobs>,
 }
 
@@ -113,6 +118,8 @@ impl Shared {
             board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
             streams: StreamSlots::default(),
             large_answers: LargeAnswers::default(),
+            acts: ActLimits::default(),
+            seen_acts: SeenActs::default(),
             options,
             facts,
             progress,

@@ -3,22 +3,25 @@
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode};
+use axum::http::request::Builder;
+use axum::http::{HeaderMap, Request, StatusCode};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::config::TokenRight;
 use crate::events::Events;
-use crate::job::{Outcome, Verdict};
+use crate::job::{Outcome, TokenName, Verdict};
 use crate::metrics::Metrics;
 use crate::replica::ReplicaFacts;
 use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
+use super::access::token::{TokenBook, TokenText};
 use super::board::read_when_due;
-use super::health::Progress;
 use super::route::serve::router;
+use super::scrape::health::Progress;
 use super::state::{HttpOptions, HttpSources, Shared};
 
 /// The time of the store.
@@ -27,11 +30,31 @@ pub(super) const NOW: UtcMillis = UtcMillis(NOON + 400_000);
 /// The HTTP side of a replica. In its store, `backup` has failed once.
 pub(super) struct Served {
     pub(super) shared: Arc<Shared>,
+    /// The cluster.
+    pub(super) bench: Bench,
     facts: watch::Sender<ReplicaFacts>,
-    _options: watch::Sender<HttpOptions>,
+    options: watch::Sender<HttpOptions>,
     _tasks: JoinSet<()>,
-    _folder: tempfile::TempDir,
 }
+
+/// An answer to a request.
+#[derive(Debug)]
+pub(super) struct ServedAnswer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+}
+
+impl ServedAnswer {
+    /// The value of a header; empty if there is none.
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// The tokens of `grafana`, which may read, and of `maria`, which may act.
+pub(super) const TOKENS: [&str; 2] =
+    ["rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"];
 
 impl Served {
     /// Returns the HTTP side of a replica that has not reported anything yet.
@@ -43,8 +66,8 @@ impl Served {
         let lease = bench.win("backup", "n1", 1, 300).await;
         bench.at(305);
         bench.finish("backup", lease, Verdict::plain(Outcome::Failed), Some(3)).await;
-        let Bench { folder, config, store, .. } = bench;
-        let options = HttpOptions { jobs: Arc::new(config.jobs), ..HttpOptions::default() };
+        let jobs = Arc::new(bench.config.jobs.clone());
+        let options = HttpOptions { jobs, ..HttpOptions::default() };
         let (options, facts) = (watch::Sender::new(options), watch::Sender::default());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let sources = HttpSources {
@@ -59,8 +82,21 @@ impl Served {
         };
         let shared = Arc::new(Shared::new(([127, 0, 0, 1], 0).into(), sources));
         let mut tasks = JoinSet::new();
-        tasks.spawn(read_when_due(Arc::clone(&shared), Arc::new(store)));
-        Self { shared, facts, _options: options, _tasks: tasks, _folder: folder }
+        tasks.spawn(read_when_due(Arc::clone(&shared), Arc::new(bench.store_again())));
+        Self { shared, bench, facts, options, _tasks: tasks }
+    }
+
+    /// Sets up the tokens of `grafana` and `maria`.
+    pub(super) fn with_tokens(self) -> Self {
+        let named = |name: &str, may, text| {
+            let name = TokenName::parse(name).expect("a name");
+            TokenText::parse(text).unwrap_or_else(|error| panic!("{}", error.what)).named(name, may)
+        };
+        let [read, act] = TOKENS;
+        let tokens = vec![named("grafana", TokenRight::Read, read), named("maria", TokenRight::Act, act)];
+        let tokens = TokenBook::new(tokens).expect("they differ");
+        self.options.send_modify(|options| options.tokens = tokens);
+        self
     }
 
     /// Reports that the store answers, or does not any more.
@@ -74,14 +110,26 @@ impl Served {
         });
     }
 
+    /// Reports that the replica drains.
+    pub(super) fn drain(&self) {
+        self.facts.send_modify(|facts| facts.is_draining = true);
+    }
+
     /// Returns the answer to a GET of this path: its status, its kind, and its body.
     pub(super) async fn get(&self, path: &str) -> (StatusCode, String, String) {
-        let request = Request::get(path).header("host", "localhost").body(Body::empty()).expect("a request");
+        let answer = self.send(Request::get(path), "").await;
+        let kind = answer.header("content-type").to_owned();
+        (StatusCode::from_u16(answer.status).expect("a status"), kind, answer.body)
+    }
+
+    /// Returns the answer to a request with this body.
+    pub(super) async fn send(&self, request: Builder, body: &str) -> ServedAnswer {
+        let request = request.header("host", "localhost").body(Body::from(body.to_owned()));
         let router = TowerToHyperService::new(router(Arc::clone(&self.shared)));
-        let response = router.call(request).await.expect("it always answers");
-        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
-        let (status, kind) = (response.status(), kind.unwrap_or_default().to_owned());
-        let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
-        (status, kind, String::from_utf8_lossy(&body).into_owned())
+        let response = router.call(request.expect("a request")).await.expect("it always answers");
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX).await.expect("a body");
+        let body = String::from_utf8_lossy(&body).into_owned();
+        ServedAnswer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 }

@@ -96,6 +96,13 @@ impl Bench {
         Self { folder, store, config, clock }
     }
 
+    /// The store once more, as another process opens it.
+    pub(crate) fn store_again(&self) -> LocalStore {
+        let path = self.folder.path().join("store.sqlite3");
+        let store = LocalStore::start(&path, self.config.cluster.clone(), Box::new(self.clock.clone()));
+        store.expect("a machine with a boot id")
+    }
+
     pub(crate) fn now(&self) -> UtcMillis {
         self.clock.utc()
     }

@@ -1,5 +1,6 @@
 //! The HTTP server of real replicas: health, metrics, API, limits and rights.
 
+mod acts;
 mod api;
 mod health;
 #[path = "../support/http_client.rs"]
@@ -15,6 +16,7 @@ mod process;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
 mod schema;
+mod table;
 
 use std::io::Write;
 use std::net::SocketAddr;

@@ -6,13 +6,10 @@ use clap::{Args, Subcommand};
 
 use crate::cli::session::target::PlaceArgs;
 use crate::job::JobName;
+use crate::operate::acts::pause::read_reason;
 use crate::view::text::Moment;
 
 use super::global::duration;
-
-/// The most characters of a reason. A longer one belongs elsewhere: it is stored in the job's record, and `status` shows it in
-/// one line.
-const MAX_REASON: usize = 200;
 
 /// The commands that change something in the cluster.
 #[derive(Debug, Subcommand)]
@@ -80,7 +77,7 @@ pub struct PauseArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = pause_length)]
     pub lasts: Option<Duration>,
     /// Why; `status` shows it
-    #[arg(long, value_name = "TEXT", value_parser = reason)]
+    #[arg(long, value_name = "TEXT", value_parser = read_reason)]
     pub reason: Option<String>,
     /// Without a file.
     #[command(flatten)]
@@ -155,32 +152,5 @@ fn pause_length(text: &str) -> Result<Duration, String> {
             Err("a pause of 0s does nothing: write for example `2h`, or leave --for out".to_owned())
         }
         lasts => Ok(lasts),
-    }
-}
-
-fn reason(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err("it is empty".to_owned());
-    }
-    if text.chars().any(char::is_control) {
-        return Err("it must be one line of plain text".to_owned());
-    }
-    match text.chars().count() {
-        ..=MAX_REASON => Ok(text.to_owned()),
-        count => Err(format!("it has {count} characters, and at most {MAX_REASON} are kept")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reason_is_one_short_line() {
-        assert_eq!(reason(" month end "), Ok("month end".to_owned()));
-        assert!(reason(" ").is_err());
-        assert!(reason("a\nb").is_err_and(|why| why.contains("one line")));
-        assert!(reason(&"x".repeat(201)).is_err_and(|why| why.contains("201")));
     }
 }

@@ -9,6 +9,7 @@ use crate::config::TokenRight;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::{Route, RouteAccess};
 use crate::http::state::HttpOptions;
+use crate::job::TokenName;
 use crate::time::UtcMillis;
 
 use super::cookie::{CookieScope, SessionCookie};
@@ -32,6 +33,8 @@ pub(crate) enum Refusal {
     Plain(ProblemDetails),
     /// It carries no token, and needs one: a browser is sent to the login.
     NoToken(ProblemDetails),
+    /// It is an act that the token of this name does not allow, or not from there.
+    MayNotAct(ProblemDetails, TokenName),
     /// It carries a wrong token: answered after a while, and counted.
     WrongToken(ProblemDetails),
 }
@@ -74,7 +77,7 @@ pub(crate) fn admit(
     match visitor.may {
         Some(may) if may >= needed => check_cookie(route, origin, visitor),
         _ if options.tokens.is_empty() => Err(Refusal::Plain(no_tokens(needed, own.ip()))),
-        Some(_) => Err(Refusal::Plain(not_allowed())),
+        Some(_) => Err(may_not_act(not_allowed(), &visitor)),
         None => Err(Refusal::NoToken(token_needed())),
     }
 }
@@ -87,9 +90,16 @@ fn check_cookie(route: &Route, origin: RequestOrigin, visitor: Visitor) -> Resul
         let problem =
             ProblemDetails::new(StatusCode::FORBIDDEN, "an act that comes from no page of this server")
                 .help("use the page over https or on the machine itself, or send a token");
-        return Err(Refusal::Plain(problem));
+        return Err(may_not_act(problem, &visitor));
     }
     Ok(visitor)
+}
+
+fn may_not_act(problem: ProblemDetails, visitor: &Visitor) -> Refusal {
+    match visitor.name() {
+        Some(name) => Refusal::MayNotAct(problem, name.clone()),
+        None => Refusal::Plain(problem),
+    }
 }
 
 fn presented<'o>(

@@ -3,7 +3,6 @@
 use axum::http::{Method, Request};
 
 use crate::http::access::token::{TokenBook, TokenText};
-use crate::job::TokenName;
 
 use super::*;
 
@@ -40,9 +39,12 @@ fn status(access: RouteAccess, token: Option<&str>, with_tokens: bool, own: &str
 fn status_of(admitted: Result<Visitor, Refusal>) -> u16 {
     match admitted {
         Ok(_) => 200,
-        Err(Refusal::Plain(problem) | Refusal::NoToken(problem) | Refusal::WrongToken(problem)) => {
-            problem.status.as_u16()
-        }
+        Err(
+            Refusal::Plain(problem)
+            | Refusal::NoToken(problem)
+            | Refusal::MayNotAct(problem, _)
+            | Refusal::WrongToken(problem),
+        ) => problem.status.as_u16(),
     }
 }
 

@@ -153,7 +153,7 @@ async fn explained(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
 ///
 /// # Errors
 /// If neither the file nor the store has it.
-pub(super) async fn known(shared: &Shared, job: &JobName) -> Result<KnownJob, ProblemDetails> {
+pub(crate) async fn known(shared: &Shared, job: &JobName) -> Result<KnownJob, ProblemDetails> {
     let spec = shared.options.borrow().jobs.get(job).cloned();
     if let Some(spec) = spec {
         return Ok(spec.into());

@@ -1,6 +1,7 @@
-//! The API: what the reading commands print with `--format json`, over HTTP. `openapi.json` describes it; a test compares it
-//! with the routes.
+//! The API: what the reading commands print with `--format json`, over HTTP, and acts on jobs. `openapi.json` describes it; a
+//! test compares it with the routes.
 
+mod acts;
 mod history;
 mod jobs;
 mod parameters;
@@ -8,8 +9,9 @@ mod reply;
 mod runs;
 mod status;
 
+pub(super) use acts::act;
 pub(super) use history::history;
-pub(super) use jobs::{job, jobs, next_ticks, why};
+pub(super) use jobs::{job, jobs, known, next_ticks, why};
 pub(super) use reply::openapi;
 pub(super) use runs::run;
 pub(super) use status::{replicas, status};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use axum::http::Method;
 use serde_json::Value;
 
 use crate::http::route::table::{RouteAccess, routes};
@@ -50,9 +51,39 @@ fn every_variable_part_of_a_path_is_a_parameter() {
     for (path, calls) in description()["paths"].as_object().expect("paths") {
         let parts: BTreeSet<&str> =
             path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
-        let parameters = calls["get"]["parameters"].as_array().cloned().unwrap_or_default();
-        let named = parameters.iter().filter(|parameter| parameter["in"] == "path");
-        let named: BTreeSet<&str> = named.filter_map(|parameter| parameter["name"].as_str()).collect();
-        assert_eq!(parts, named, "{path}");
+        for call in calls.as_object().expect("calls").values() {
+            let parameters = call["parameters"].as_array().cloned().unwrap_or_default();
+            let named = parameters.iter().filter(|parameter| parameter["in"] == "path");
+            let named: BTreeSet<&str> = named.filter_map(|parameter| parameter["name"].as_str()).collect();
+            assert_eq!(parts, named, "{path}");
+        }
+    }
+}
+
+#[test]
+fn no_body_of_a_request_holds_what_a_job_runs_or_when() {
+    let document = description();
+    let mut bodies = 0;
+    for (path, calls) in document["paths"].as_object().expect("paths") {
+        for call in calls.as_object().expect("calls").values().filter(|call| call["requestBody"].is_object())
+        {
+            bodies += 1;
+            let schema = &call["requestBody"]["content"]["application/json"]["schema"];
+            assert_eq!(schema["additionalProperties"], false, "{path}");
+            let fields: BTreeSet<&str> =
+                schema["properties"].as_object().expect("properties").keys().map(String::as_str).collect();
+            let known = BTreeSet::from(["tick", "for", "reason", "run", "confirm"]);
+            assert!(fields.is_subset(&known), "{path}: {fields:?}");
+        }
+    }
+    assert_eq!(bodies, 5);
+}
+
+#[test]
+fn what_changes_something_needs_the_right_to_act_and_is_no_get() {
+    for route in routes() {
+        let is_login = ["/login", "/logout"].contains(&route.path);
+        let changes = route.method != Method::GET && !is_login;
+        assert_eq!(changes, route.access == RouteAccess::Act, "{} {}", route.method, route.path);
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::state::HttpOptions;
 use crate::job::{JobName, RunId, nearest};
 use crate::replica::ReplicaFacts;
-use crate::store::{Concern, Peer};
+use crate::store::{Concern, Peer, Store};
 use crate::time::{BootInstant, Clock, UtcMillis};
 use crate::view::expected::Expected;
 use crate::view::job::JobList;
@@ -161,6 +161,16 @@ impl Board {
     /// Waits for a turn to read the store; `None` if the store could not be opened.
     pub(crate) async fn turn(&self) -> Option<StoreTurn<'_>> {
         self.turns.take().await
+    }
+
+    /// Returns the store, for acts; `None` if it could not be opened. Whoever reads it waits for a turn.
+    pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
+        self.turns.store()
+    }
+
+    /// Notes that something about this job has changed: the next look at it reads it again.
+    pub(crate) fn note_change(&self, job: &JobName) {
+        self.if_looked_at(|kept| kept.table.note_change(job));
     }
 
     /// Returns what is expected of the cluster, with this function: the file of this replica says it.

@@ -17,6 +17,7 @@ use crate::http::access::cookie::CookieScope;
 use crate::http::access::gate::{Refusal, admit};
 use crate::http::access::headers::protect;
 use crate::http::access::visitor::{Visitor, VisitorProof};
+use crate::http::acts::{RefusedAct, note_refused};
 use crate::http::page::{base_of, error_page, login_address, see_other};
 use crate::http::state::{HttpOptions, Shared};
 
@@ -118,6 +119,14 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
             return to_login(&parts, &options);
         }
         Err(Refusal::NoToken(problem)) => return problem.into_response(),
+        Err(Refusal::MayNotAct(problem, by)) => {
+            note_refused(
+                &shared,
+                RefusedAct { route: route.path, parts: &parts, by: &by, problem: &problem },
+            )
+            .await;
+            return refused(route, problem, &options);
+        }
         Err(Refusal::WrongToken(problem)) => {
             let wait = shared.count_wrong_token(&parts).await;
             return refused(route, wait.map_or(problem, too_many), &options);

@@ -11,8 +11,18 @@ use futures_util::future::BoxFuture;
 use crate::http::access::visitor::Visitor;
 #[cfg(test)]
 use crate::http::access::visitor::VisitorProof;
+use crate::http::scrape::health;
 use crate::http::state::Shared;
-use crate::http::{api, health, live, page, scrape};
+use crate::http::{api, live, page, scrape};
+
+/// The paths of acts for programs: the last part names the act.
+const API_ACTS: [&str; 5] = [
+    "/api/v1/jobs/{job}/trigger",
+    "/api/v1/jobs/{job}/pause",
+    "/api/v1/jobs/{job}/resume",
+    "/api/v1/jobs/{job}/kill",
+    "/api/v1/jobs/{job}/unlock",
+];
 
 /// What a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +74,7 @@ impl AdmittedRequest {
     /// Returns a variable part of the path, as it stands in the address; `None` if the route has none of this name. Names and
     /// ids contain nothing that addresses escape.
     pub(crate) fn path(&self, name: &str) -> Option<&str> {
-        let mut parts = self.route.split('/').zip(self.parts.uri.path().split('/'));
-        let is_it = |part: &str| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(name);
-        parts.find(|(part, _)| is_it(part)).map(|(_, value)| value)
+        part_of_path(self.route, self.parts.uri.path(), name)
     }
 
     /// Returns the parameters of the address, in their order.
@@ -93,6 +101,13 @@ impl AdmittedRequest {
     pub(crate) fn header(&self, name: HeaderName) -> &str {
         self.parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
+}
+
+/// Returns a variable part of a path, as it stands there; `None` if the route has none of this name.
+pub(crate) fn part_of_path<'p>(route: &str, path: &'p str, name: &str) -> Option<&'p str> {
+    let mut parts = route.split('/').zip(path.split('/'));
+    let is_it = |part: &str| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) == Some(name);
+    parts.find(|(part, _)| is_it(part)).map(|(_, value)| value)
 }
 
 /// Every route.
@@ -136,6 +151,11 @@ pub(crate) fn routes() -> Vec<Route> {
         read("/api/v1/runs/{run}", |shared, call| Box::pin(async move { api::run(&shared, &call).await })),
         read("/api/v1/events", |shared, call| Box::pin(async move { live::events(shared, &call) })),
     ]);
+    routes.extend(API_ACTS.map(|path| Route {
+        method: Method::POST,
+        access: RouteAccess::Act,
+        ..read(path, |shared, call| Box::pin(async move { api::act(&shared, &call).await }))
+    }));
     routes.extend(page::page_routes());
     routes
 }
@@ -181,3 +201,7 @@ impl Route {
         Self { method, path, access: RouteAccess::Open, is_page: false, takes_any_host: false, handler }
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

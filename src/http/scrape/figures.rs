@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::http::health::not_ready;
 use crate::http::state::Shared;
 use crate::metrics::{ReplicaCounts, ReplicaFigures, WaitingCounts};
 use crate::replica::ReplicaFacts;
 use crate::store::{Beat, LIVE_FOR};
 use crate::time::UtcMillis;
+
+use super::health::not_ready;
 
 /// Returns the figures at this moment.
 pub(super) fn figures_of(shared: &Shared) -> ReplicaFigures {

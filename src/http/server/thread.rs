@@ -186,7 +186,12 @@ async fn serve(served: Served, stop: CancellationToken) {
         }
     }
     drop(listener);
-    let _ = timeout(ENDS_WITHIN.0, async { while connections.join_next().await.is_some() {} }).await;
+    let end = async {
+        while connections.join_next().await.is_some() {}
+        // Orders that no replica has taken are withdrawn.
+        shared.acts.all_ended().await;
+    };
+    let _ = timeout(ENDS_WITHIN.0, end).await;
 }
 
 /// Tells a client that all connections are in use, as far as the socket takes that at once.

@@ -10,6 +10,10 @@ use crate::operate::operator::Operator;
 use crate::time::UtcMillis;
 use crate::view::text::time_format::{from_now, utc};
 
+/// The most characters of a reason. A longer one belongs elsewhere: it is stored in the job's record, and `status` shows it in
+/// one line.
+pub(crate) const LONGEST_REASON: usize = 200;
+
 /// A job that is paused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Paused {
@@ -29,6 +33,24 @@ pub(crate) enum Resumed {
     NoLongerPaused,
     /// There was nothing to end.
     WasNotPaused,
+}
+
+/// Reads the reason of a pause.
+///
+/// # Errors
+/// Why it cannot be one.
+pub(crate) fn read_reason(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if text.chars().any(char::is_control) {
+        return Err("it must be one line of plain text".to_owned());
+    }
+    match text.chars().count() {
+        ..=LONGEST_REASON => Ok(text.to_owned()),
+        count => Err(format!("it has {count} characters, and at most {LONGEST_REASON} are kept")),
+    }
 }
 
 /// Skips the job's scheduled ticks for a time or, with `None`, until it is resumed. `why` is the operator's

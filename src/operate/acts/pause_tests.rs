@@ -32,3 +32,11 @@ async fn a_job_is_resumed_once() {
     assert_eq!(Resumed::NoLongerPaused.to_string(), "is no longer paused");
     assert_eq!(Resumed::WasNotPaused.to_string(), "was not paused");
 }
+
+#[test]
+fn a_reason_is_one_short_line() {
+    assert_eq!(read_reason(" month end "), Ok("month end".to_owned()));
+    assert!(read_reason(" ").is_err());
+    assert!(read_reason("a\nb").is_err_and(|why| why.contains("one line")));
+    assert!(read_reason(&"x".repeat(201)).is_err_and(|why| why.contains("201")));
+}

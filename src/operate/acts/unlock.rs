@@ -58,6 +58,14 @@ impl SilentLock {
         Ok(Self { operator, holder, record, pulse, first_look: Instant::now() })
     }
 
+    /// Returns the run that holds the lock; `None` for a holder that the store forgot.
+    pub(crate) fn run(&self) -> Option<RunId> {
+        match self.holder {
+            SilentHolder::Run { run, .. } => Some(run),
+            SilentHolder::Forgotten => None,
+        }
+    }
+
     /// Describes for people who may hold the lock, and what may happen if it is released.
     pub(crate) fn risk(&self) -> String {
         match &self.holder {

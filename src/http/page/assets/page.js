@@ -42,7 +42,7 @@ const tick = root => {
 const waiting = new Map();
 let isHeld = false;
 // What somebody points at, writes in or has marked stays as it is. Fingers leave no pointer behind that moves away.
-const isBusy = part => $$('form :focus', part).length > 0 ||
+const isBusy = part => $$('form :focus', part).length > 0 || $$('input', part).some(field => field.value !== field.defaultValue) ||
   part.id === 'timeline' && (part.contains(document.activeElement) || matchMedia('(hover: hover)').matches && part.matches(':hover')) ||
   !document.getSelection().isCollapsed && document.getSelection().containsNode(part, true);
 const place = (id, html) => {

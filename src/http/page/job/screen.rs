@@ -15,6 +15,7 @@ use crate::view::snapshot::Snapshot;
 use crate::view::text::time_format::{local, span};
 use crate::view::timeline::Picture;
 
+use super::acts::{JobActs, act_part, acts_part};
 use super::definition::{DefinitionRow, definition_rows};
 use super::outcome::TickLine;
 
@@ -46,6 +47,8 @@ pub(crate) struct JobFacts<'a> {
     pub(crate) why: Option<AskedWhy<'a>>,
     /// The job's own ticks of the last days.
     pub(crate) picture: &'a Picture,
+    /// What was done to it, and what the forms need.
+    pub(crate) acts: JobActs<'a>,
     /// Whether the store answers.
     pub(crate) store: StoreSight,
 }
@@ -111,6 +114,8 @@ pub(crate) fn job_parts(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> Vec<Page
         top_part(frame, facts.snapshot, facts.problems, facts.store),
         about(frame, facts),
         standing(frame, facts),
+        act_part(frame, facts, zone),
+        acts_part(frame, facts),
         PagePart::of("why", &Why { base: frame.base, name: facts.job.name.as_str(), zone, asked: facts.why }),
         timeline_part(facts.picture, &links, frame.base, TIMELINE),
         ticks(frame, facts, zone),

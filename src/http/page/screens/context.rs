@@ -1,5 +1,7 @@
 //! Who looks at a page, and what that allows.
 
+use sha2::{Digest, Sha256};
+
 use crate::config::TokenRight;
 use crate::http::access::origin::RequestOrigin;
 use crate::http::access::visitor::{Visitor, VisitorProof};
@@ -8,6 +10,8 @@ use crate::http::page::answer::base_of;
 use crate::http::page::shell::{PageFrame, StoreSight, VisitorSight};
 use crate::http::route::table::AdmittedRequest;
 use crate::http::state::{HttpOptions, Shared};
+use crate::job::{JobName, RunId, TokenName};
+use crate::lease::Record;
 use crate::time::UtcMillis;
 
 /// Why a page is read-only: there is nobody whom it could let act.
@@ -42,6 +46,34 @@ impl PageContext {
     /// Whether the visitor may see what jobs print.
     pub(super) fn sees_output(&self) -> bool {
         self.visitor.sees_output()
+    }
+
+    /// Returns why the visitor may not act, in a sentence; `None` if it may.
+    pub(super) fn read_only(&self) -> Option<&'static str> {
+        self.read_only
+    }
+
+    /// Returns the path before every link.
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Returns what jobs.toml says.
+    pub(super) fn options(&self) -> &HttpOptions {
+        &self.options
+    }
+
+    /// Returns the id of the visitor's next order to run a job. It stays the same until a run has been granted, or an order
+    /// taken: a form that is sent twice runs the job once.
+    pub(super) fn next_order(&self, job: &JobName, record: Option<&Record>) -> RunId {
+        let by = self.visitor.name().map(TokenName::as_str).unwrap_or_default();
+        let taken = record.and_then(|record| record.order_taken).map(|order| order.to_string());
+        let fence = record.map(|record| record.fence.to_string());
+        let before = [taken, fence].map(Option::unwrap_or_default).join(" ");
+        let cluster = &self.options.cluster;
+        let digest = Sha256::digest(format!("solocron order 1\n{cluster}\n{job}\n{by}\n{before}").as_bytes());
+        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        hex.parse().unwrap_or_else(|_| RunId::new())
     }
 
     /// Returns the frame of a page at this time of the store.

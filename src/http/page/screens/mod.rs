@@ -1,5 +1,6 @@
 //! The pages as people get them: which part of the cluster each one shows, who looks, and the stream of its changes.
 
+mod act;
 mod context;
 mod past;
 mod routes;

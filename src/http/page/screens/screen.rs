@@ -7,7 +7,9 @@ use axum::http::{Response, StatusCode, header};
 
 use crate::http::page::answer::{error_page, html};
 use crate::http::page::home::{HomeAddress, HomeFacts, home_parts};
-use crate::http::page::job::{AskedWhy, JobFacts, RunFacts, RunOutput, job_parts, run_parts};
+use crate::http::page::job::{
+    AskedWhy, JobActs, JobFacts, RunFacts, RunOutput, SHOWN_ACTS, job_parts, run_parts,
+};
 use crate::http::page::replicas::replicas_parts;
 use crate::http::page::shell::{PagePart, PageTitle, page};
 use crate::http::route::problem::ProblemDetails;
@@ -75,11 +77,11 @@ pub(super) async fn replicas(shared: Arc<Shared>, call: AdmittedRequest) -> Resp
     answered(PageScreen::Replicas, shared, call).await
 }
 
-fn job_of(call: &AdmittedRequest) -> Option<JobName> {
+pub(super) fn job_of(call: &AdmittedRequest) -> Option<JobName> {
     call.path("job").and_then(|name| JobName::parse(name).ok())
 }
 
-fn no_such_page() -> ProblemDetails {
+pub(super) fn no_such_page() -> ProblemDetails {
     ProblemDetails::new(StatusCode::NOT_FOUND, "no such page")
 }
 
@@ -199,12 +201,15 @@ async fn job_screen(
     let picture = shared.board.expecting(|expected| {
         picture(&view.snapshot, LaneOrder::ByReplica, TimelineSpan::Week, expected.file)
     });
+    let notes = shared.seen_acts.of_job(shared, job, SHOWN_ACTS).await;
+    let acts = JobActs { notes: &notes, order: context.next_order(job, state.record.as_ref()) };
     let facts = JobFacts {
         job: state,
         snapshot: &view.snapshot,
         problems: &listed.list.problems,
         why,
         picture: &picture,
+        acts,
         store: store_sight(&view),
     };
     Ok(job_parts(&context.frame(view.snapshot.now, None), &facts))

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use crate::http::page::assets::ASSETS;
 use crate::http::page::home::HomeAddress;
-use crate::http::page::job::{AskedWhy, JobFacts, RunFacts, RunOutput, job_parts, run_parts};
+use crate::http::page::job::{AskedWhy, JobActs, JobFacts, RunFacts, RunOutput, job_parts, run_parts};
 use crate::http::page::replicas::replicas_parts;
 use crate::http::page::shell::{HtmlSentence, PageFrame, PagePart, PageTitle, StoreSight, page};
-use crate::http::page::testing::{EVIL, MARIA, Scene, ago, frame};
+use crate::http::page::testing::{EVIL, MARIA, Scene, ago, frame, notes};
 use crate::view::expected::Expected;
 use crate::view::history::TickView;
 use crate::view::job::{JobList, JobState};
+use crate::view::testing::run_id;
 use crate::view::text::output_line::OutputLine;
 use crate::view::timeline::{LaneOrder, TimelineSpan};
 
@@ -41,7 +42,9 @@ fn job_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
     let answer = "`payout`, tick of Fri 2026-11-20 03:30:00 +01:00: its run on node-b failed with exit code 3 after 38s";
     let why = Some(AskedWhy { at: "03:30", answer: Ok(answer) });
     let (snapshot, store) = (&scene.snapshot, scene.store);
-    job_parts(&in_file(), &JobFacts { job, snapshot, problems: &problems, why, picture: &picture, store })
+    let acts = JobActs { notes: &notes(), order: run_id(50) };
+    let facts = JobFacts { job, snapshot, problems: &problems, why, picture: &picture, acts, store };
+    job_parts(&in_file(), &facts)
 }
 
 fn run_screen(scene: &Scene, name: &str) -> Vec<PagePart> {

@@ -12,6 +12,7 @@ use crate::http::page::home::{HomeAddress, HomeFacts, home_parts};
 use crate::http::page::shell::{PageFrame, PagePart, StoreSight, VisitorSight};
 use crate::job::{Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::lease::{Era, HistoryEntry, Phase, Record, ScheduleHash};
+use crate::operate::audit::{ActKind, ActNote};
 use crate::store::{Beat, BeatRun, Peer, StageTimes};
 use crate::time::UtcMillis;
 use crate::view::expected::Expected;
@@ -133,6 +134,26 @@ pub(super) fn ran(on: &str, due: i64, took: i64, outcome: Outcome) -> HistoryEnt
 
 fn absent(due: i64, verdict: Verdict) -> HistoryEntry {
     HistoryEntry::without_run(Tick(ago(due)), Cause::Schedule, verdict, ago(due))
+}
+
+/// What operators did, the newest first.
+pub(super) fn notes() -> Vec<ActNote> {
+    let note = |act, result: &str, why: Option<&str>, seconds| ActNote {
+        at: ago(seconds),
+        by: "maria".to_owned(),
+        from: "10.1.2.3".to_owned(),
+        act,
+        job: JobName::parse("payout").expect("a name"),
+        why: why.map(str::to_owned),
+        result: result.to_owned(),
+    };
+    let taken = format!("a replica has picked this up: run {}", RunId::new());
+    vec![
+        note(ActKind::Resume, "is no longer paused", None, 3),
+        note(ActKind::Pause, "is paused until 2026-11-20 14:00:00 UTC (in 11h)", Some(EVIL), 3_700),
+        note(ActKind::Trigger, &taken, None, 90_000),
+        note(ActKind::Kill, "refused: job `payout` is not running", None, 90_100),
+    ]
 }
 
 impl Scene {

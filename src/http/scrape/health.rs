@@ -30,14 +30,14 @@ impl Progress {
     }
 
     /// Whether the loop has moved lately.
-    pub(super) fn is_recent(&self, now: BootInstant) -> bool {
+    pub(in crate::http) fn is_recent(&self, now: BootInstant) -> bool {
         let last = *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         now.since(last) < HANGS_AFTER
     }
 }
 
 /// Returns why a replica takes no ticks now, as fixed words; empty if it takes them.
-pub(super) fn not_ready(facts: &ReplicaFacts, now: BootInstant) -> Vec<&'static str> {
+pub(in crate::http) fn not_ready(facts: &ReplicaFacts, now: BootInstant) -> Vec<&'static str> {
     let answers = facts.answered.is_some_and(|answered| now.since(answered) < SILENT_AFTER);
     let reasons = [
         (facts.is_draining, "draining"),

@@ -1,0 +1,81 @@
+//! What operators did lately, as the store's feed of acts says. It is read while somebody looks at a job, once a second at
+//! most, and only what is new in it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+
+use crate::http::state::Shared;
+use crate::job::JobName;
+use crate::operate::audit::ActNote;
+use crate::store::{Feed, FeedId};
+use crate::time::BootInstant;
+
+/// The time between two reads of what is new.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The time between two reads of everything: a store that went back to an older state has other lines.
+const WHOLE_EVERY: Duration = Duration::from_secs(60);
+
+/// What operators did lately.
+#[derive(Debug, Default)]
+pub(crate) struct SeenActs {
+    seen: Mutex<SeenNotes>,
+    /// Whether an act was noted since the last read.
+    is_old: AtomicBool,
+}
+
+/// The notes that were read.
+#[derive(Debug, Default)]
+struct SeenNotes {
+    /// The newest that the feed keeps, oldest first.
+    notes: VecDeque<ActNote>,
+    /// The last line that was read.
+    last: Option<FeedId>,
+    read: Option<BootInstant>,
+    read_whole: Option<BootInstant>,
+}
+
+impl SeenActs {
+    /// Notes that there is a new act: it is read with the next look.
+    pub(super) fn note_change(&self) {
+        self.is_old.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns at most `count` notes of acts on a job, the newest first. While the store does not answer, those that were read
+    /// before.
+    pub(crate) async fn of_job(&self, shared: &Shared, job: &JobName, count: usize) -> Vec<ActNote> {
+        let mut seen = self.seen.lock().await;
+        let now = shared.clock.boot();
+        let is_over = |last: Option<BootInstant>, every| last.is_none_or(|last| now.since(last) >= every);
+        if self.is_old.swap(false, Ordering::Relaxed) || is_over(seen.read, EVERY) {
+            if is_over(seen.read_whole, WHOLE_EVERY) {
+                seen.last = None;
+            }
+            seen.read(shared, now).await;
+        }
+        seen.notes.iter().rev().filter(|note| note.job == *job).take(count).cloned().collect()
+    }
+}
+
+impl SeenNotes {
+    async fn read(&mut self, shared: &Shared, now: BootInstant) {
+        self.read = Some(now);
+        if shared.facts.borrow().is_store_away {
+            return;
+        }
+        let Some(store) = shared.board.turn().await else { return };
+        // What cannot be read is read with the next look.
+        let Ok(lines) = store.newest(Feed::Acts, self.last, Feed::Acts.kept()).await else { return };
+        if self.last.is_none() {
+            self.notes.clear();
+            self.read_whole = Some(now);
+        }
+        self.last = lines.last().map(|line| line.id).or(self.last);
+        self.notes.extend(lines.iter().filter_map(|line| ActNote::parse(&line.text).ok()));
+        let surplus = self.notes.len().saturating_sub(Feed::Acts.kept());
+        self.notes.drain(..surplus);
+    }
+}
