@@ -57,7 +57,7 @@ impl Served {
             dropped_log_lines: || 0,
             clock,
         };
-        let shared = Arc::new(Shared::new(([127, 0, 0, 1], 0).into(), sources));
+        let shared = Arc::new(Shared::new(([127, 0, 0, 1], 0).into(), sources, Arc::default()));
         let mut tasks = JoinSet::new();
         tasks.spawn(read_when_due(Arc::clone(&shared), Arc::new(store)));
         Self { shared, facts, _options: options, _tasks: tasks, _folder: folder }
