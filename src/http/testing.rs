@@ -13,6 +13,7 @@ use crate::events::Events;
 use crate::job::{Outcome, Verdict};
 use crate::metrics::Metrics;
 use crate::replica::ReplicaFacts;
+use crate::store::{Feed, Store};
 use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
@@ -27,6 +28,7 @@ pub(super) const NOW: UtcMillis = UtcMillis(NOON + 400_000);
 /// The HTTP side of a replica. In its store, `backup` has failed once.
 pub(super) struct Served {
     pub(super) shared: Arc<Shared>,
+    store: Arc<dyn Store>,
     facts: watch::Sender<ReplicaFacts>,
     _options: watch::Sender<HttpOptions>,
     _tasks: JoinSet<()>,
@@ -59,8 +61,9 @@ impl Served {
         };
         let shared = Arc::new(Shared::new(([127, 0, 0, 1], 0).into(), sources, Arc::default()));
         let mut tasks = JoinSet::new();
-        tasks.spawn(read_when_due(Arc::clone(&shared), Arc::new(store)));
-        Self { shared, facts, _options: options, _tasks: tasks, _folder: folder }
+        let store: Arc<dyn Store> = Arc::new(store);
+        tasks.spawn(read_when_due(Arc::clone(&shared), Arc::clone(&store)));
+        Self { shared, store, facts, _options: options, _tasks: tasks, _folder: folder }
     }
 
     /// Reports that the store answers, or does not any more.
@@ -72,6 +75,11 @@ impl Served {
             is_store_away,
             ..ReplicaFacts::default()
         });
+    }
+
+    /// Appends a line to the feed of news.
+    pub(super) async fn append(&self, line: &str) {
+        self.store.append(Feed::Recent, line).await.expect("the file is its own");
     }
 
     /// Returns the answer to a GET of this path: its status, its kind, and its body.
