@@ -19,7 +19,7 @@ pub use event::Event;
 pub use lease_awaited::LeaseAwaited;
 pub use log::Events;
 pub use marks_ahead::MarksAhead;
-pub use news::NewsItem;
+pub use news::{EventWord, NewsItem};
 pub use peer_event::PeerEvent;
 pub use run_ref::Run;
 pub use start_stages::StartStages;

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use crate::config::BaseUrl;
 use crate::events::Events;
 use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
+use crate::news::OwnNews;
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
@@ -104,7 +105,8 @@ struct KnownJobs {
 
 impl Shared {
     /// Returns what handlers share, for a server at this address.
-    pub(super) fn new(address: SocketAddr, sources: HttpSources) -> Self {
+    /// `own` is what this process told lately.
+    pub(super) fn new(address: SocketAddr, sources: HttpSources, own: Arc<OwnNews>) -> Self {
         let HttpSources { options, facts, progress, metrics, events, store_kind, dropped_log_lines, clock } =
             sources;
         let file = Arc::clone(&options.borrow().jobs);
@@ -115,7 +117,7 @@ impl Shared {
         paths.dedup();
         Self {
             address,
-            board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
+            board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock), own),
             streams: StreamSlots::default(),
             large_answers: LargeAnswers::default(),
             acts: ActLimits::default(),
@@ -136,11 +138,7 @@ impl Shared {
 
     /// Returns what the store's clock shows now, as far as its last answer tells; before that, this machine's.
     pub(super) fn store_now(&self) -> UtcMillis {
-        let facts = self.facts.borrow();
-        match (facts.answered, facts.store_now) {
-            (Some(answered), Some(then)) => then.plus(self.clock.boot().since(answered)),
-            _ => self.clock.utc(),
-        }
+        self.facts.borrow().store_time(&*self.clock)
     }
 
     /// Counts a wrong token, after the time that its answer takes at least. Returns how long its address should wait, if it

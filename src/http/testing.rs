@@ -15,6 +15,7 @@ use crate::events::Events;
 use crate::job::{Outcome, TokenName, Verdict};
 use crate::metrics::Metrics;
 use crate::replica::ReplicaFacts;
+use crate::store::{Feed, Store};
 use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
@@ -80,7 +81,7 @@ impl Served {
             dropped_log_lines: || 0,
             clock,
         };
-        let shared = Arc::new(Shared::new(([127, 0, 0, 1], 0).into(), sources));
+        let shared = Arc::new(Shared::new(([127, 0, 0, 1], 0).into(), sources, Arc::default()));
         let mut tasks = JoinSet::new();
         tasks.spawn(read_when_due(Arc::clone(&shared), Arc::new(bench.store_again())));
         Self { shared, bench, facts, options, _tasks: tasks }
@@ -113,6 +114,11 @@ impl Served {
     /// Reports that the replica drains.
     pub(super) fn drain(&self) {
         self.facts.send_modify(|facts| facts.is_draining = true);
+    }
+
+    /// Appends a line to the feed of news.
+    pub(super) async fn append(&self, line: &str) {
+        self.bench.store_again().append(Feed::Recent, line).await.expect("the file is its own");
     }
 
     /// Returns the answer to a GET of this path: its status, its kind, and its body.

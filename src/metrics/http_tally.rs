@@ -96,9 +96,9 @@ impl HttpTally {
         self.output_questions.count(&[result]);
     }
 
-    /// Counts a message to other replicas that the store did not take.
-    pub fn count_feed_lost(&self) {
-        self.feed_lost.count(&[]);
+    /// Counts news of replicas that were lost on their way.
+    pub fn count_feed_lost(&self, lost: u64) {
+        self.feed_lost.add(&[], lost);
     }
 
     /// Counts an open stream, until the returned value is dropped.
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(counted(&tally, &catalogue::OUTPUT_QUESTIONS).len(), 3);
         tally.count_refused();
         tally.count_wrong_token();
-        tally.count_feed_lost();
+        tally.count_feed_lost(1);
         for family in [&catalogue::HTTP_REFUSED, &catalogue::HTTP_WRONG_TOKENS, &catalogue::FEED_LOST] {
             assert_eq!(counted(&tally, family), [(String::new(), 1.0)], "{}", family.name);
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::{Beat, Grade, Peer};
-use crate::time::{BootInstant, UtcMillis};
+use crate::store::{Beat, Grade, LIVE_FOR, Peer};
+use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::cluster::heartbeat::Exchange;
 use super::driver::Driver;
@@ -63,6 +63,22 @@ pub struct TicksWaiting {
     pub for_answer: u64,
     /// For a free slot of this replica.
     pub for_slot: u64,
+}
+
+impl ReplicaFacts {
+    /// Returns what the store's clock shows now, as far as its last answer tells; before that, this machine's.
+    pub fn store_time(&self, clock: &dyn Clock) -> UtcMillis {
+        match (self.answered, self.store_now) {
+            (Some(answered), Some(then)) => then.plus(clock.boot().since(answered)),
+            _ => clock.utc(),
+        }
+    }
+
+    /// Returns how many replicas were live when the store last answered.
+    pub fn live_replicas(&self) -> usize {
+        let is_live = |peer: &&Peer| self.store_now.is_some_and(|now| now.since(peer.at) <= LIVE_FOR);
+        self.peers.iter().filter(is_live).count()
+    }
 }
 
 impl Driver {

@@ -7,6 +7,7 @@ mod health;
 mod http_client;
 mod load;
 mod metrics;
+mod news;
 mod page;
 mod ports;
 #[path = "../support/process.rs"]

@@ -3,18 +3,22 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::{Instant, timeout_at};
 
+use crate::events::NewsItem;
 use crate::http::state::HttpOptions;
 use crate::job::{JobName, RunId, nearest};
+use crate::news::OwnNews;
 use crate::replica::ReplicaFacts;
 use crate::store::{Concern, Peer, Store};
 use crate::time::{BootInstant, Clock, UtcMillis};
 use crate::view::expected::Expected;
 use crate::view::job::JobList;
 use crate::view::snapshot::Snapshot;
+use crate::view::timeline::TimelineNews;
 
+use super::recent::RecentNews;
 use super::standings::JobsByName;
 use super::table::{JobTable, KEPT_FOR};
 use super::turns::{StoreTurn, StoreTurns};
@@ -24,6 +28,9 @@ const WAITS_FOR: Duration = Duration::from_secs(2);
 
 /// How long the list of all jobs is used again.
 const LISTED_FOR: Duration = Duration::from_millis(500);
+
+/// A stream that falls this far behind misses the oldest news of other replicas, and is told how many.
+const BACKLOG: usize = 1_024;
 
 /// What the HTTP side knows of all jobs.
 #[derive(Debug)]
@@ -36,6 +43,12 @@ pub(crate) struct Board {
     pub(super) turns: StoreTurns,
     /// `None` while nobody looks.
     looked_at: Mutex<Option<LookedAt>>,
+    /// What other processes told lately, while somebody looks.
+    recent: Mutex<RecentNews>,
+    /// What this process told lately.
+    pub(super) own: Arc<OwnNews>,
+    /// The streams of what other replicas tell.
+    streams: broadcast::Sender<HeardNews>,
     /// Wakes the reader: somebody asks for what is not known yet.
     pub(super) asked: Notify,
     /// Raised after each read and each heartbeat.
@@ -57,6 +70,15 @@ pub(super) struct LookedAt {
     pub(super) blocked: Option<String>,
     /// The list of all jobs, and when it was made.
     list: Option<(BootInstant, Arc<JobList>)>,
+}
+
+/// What is heard of another replica.
+#[derive(Debug, Clone)]
+pub(crate) enum HeardNews {
+    /// Something happened there.
+    Item(Arc<NewsItem>),
+    /// So many of its items were lost.
+    Missed(u64),
 }
 
 /// What a viewer sees of some jobs, or of all.
@@ -93,15 +115,26 @@ pub(crate) enum Unread {
 }
 
 impl Board {
-    /// Returns a board that nobody looks at.
+    /// Returns a board that nobody looks at. `own` is what this process told lately.
     pub(crate) fn new(
         options: watch::Receiver<HttpOptions>,
         facts: watch::Receiver<ReplicaFacts>,
         clock: Arc<dyn Clock>,
+        own: Arc<OwnNews>,
     ) -> Self {
-        let turns = StoreTurns::new(Arc::clone(&clock));
-        let (looked_at, asked, reads) = (Mutex::new(None), Notify::new(), watch::Sender::new(0));
-        Self { options, facts, clock, life: RunId::new(), turns, looked_at, asked, reads }
+        Self {
+            options,
+            facts,
+            life: RunId::new(),
+            turns: StoreTurns::new(Arc::clone(&clock)),
+            clock,
+            looked_at: Mutex::new(None),
+            recent: Mutex::default(),
+            own,
+            streams: broadcast::channel(BACKLOG).0,
+            asked: Notify::new(),
+            reads: watch::Sender::new(0),
+        }
     }
 
     /// Returns these jobs with all glanced entries, without output; a name that nobody knows is left out. Waits a moment for
@@ -158,6 +191,22 @@ impl Board {
         if is_known { Ok(()) } else { Err(Unread::NoSuchJob(self.nearest_to(job))) }
     }
 
+    /// Returns what all replicas told within the last hour, as far as a timeline shows it, in the order of time. Waits a
+    /// moment for what was not read yet.
+    pub(crate) async fn news(&self) -> Vec<TimelineNews> {
+        self.wait_until(|_| self.recent().is_read()).await;
+        let own = self.own.recent();
+        let now = self.store_now().unwrap_or_else(|| self.clock.utc());
+        self.recent().with(own.iter().filter_map(TimelineNews::of), now)
+    }
+
+    /// Returns a receiver of what other replicas tell from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<HeardNews> {
+        let receiver = self.streams.subscribe();
+        self.asked.notify_one();
+        receiver
+    }
+
     /// Waits for a turn to read the store; `None` if the store could not be opened.
     pub(crate) async fn turn(&self) -> Option<StoreTurn<'_>> {
         self.turns.take().await
@@ -185,6 +234,22 @@ impl Board {
         let facts = self.facts.borrow();
         let (answered, then) = facts.answered.zip(facts.store_now)?;
         Some(if facts.is_store_away { then } else { then.plus(self.clock.boot().since(answered)) })
+    }
+
+    /// Returns what other processes told lately.
+    pub(super) fn recent(&self) -> MutexGuard<'_, RecentNews> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is a stream of what other replicas tell.
+    pub(super) fn is_streamed(&self) -> bool {
+        self.streams.receiver_count() > 0
+    }
+
+    /// Sends news of another replica to the streams.
+    pub(super) fn tell(&self, news: HeardNews) {
+        // There may be no stream.
+        let _ = self.streams.send(news);
     }
 
     /// Notes that something was read, or that heartbeats came.

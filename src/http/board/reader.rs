@@ -6,18 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, watch};
+use tokio::task::yield_now;
 use tokio::time::sleep;
 use tracing::debug;
 
 use crate::events::Event;
 use crate::http::state::Shared;
 use crate::job::JobName;
+use crate::news::LineItem;
 use crate::replica::ReplicaFacts;
 use crate::run::release_free_memory;
-use crate::store::{FailureCause, Hint, LIVE_FOR, Store, StoreError};
+use crate::store::{FailureCause, Feed, FeedLine, Hint, LIVE_FOR, Store, StoreError, Wake};
 use crate::time::BootInstant;
+use crate::view::timeline::TimelineNews;
 
+use super::board_view::HeardNews;
 use super::changes::{Changed, ListedRuns, changed_by};
+use super::recent::{FeedProgress, LineRead, RecentNews};
 use super::standings::SweepFindings;
 use super::table::{BoardRead, ReadAt};
 
@@ -42,6 +47,9 @@ const HEARD_TOGETHER: usize = 4_096;
 /// So many jobs of a sweep are judged together: the records of all of them would take tens of megabytes.
 const SWEPT_TOGETHER: usize = 512;
 
+/// So many lines of news are parsed before others may use the thread: about a millisecond.
+const PARSED_TOGETHER: usize = 32;
+
 /// What is read next.
 #[derive(Debug)]
 enum Due {
@@ -49,6 +57,8 @@ enum Due {
     Sweep,
     /// How the store is set up.
     Why,
+    /// What other replicas told.
+    News,
     /// Something that a viewer needs.
     Board(BoardRead),
 }
@@ -60,6 +70,8 @@ struct BoardReader {
     facts: watch::Receiver<ReplicaFacts>,
     /// What tells of changes, while somebody looks.
     sources: Option<ChangeSources>,
+    /// How far the news of other replicas were read, while somebody looks.
+    feed: Option<FeedProgress>,
     runs: ListedRuns,
     last_sweep: Option<BootInstant>,
     last_why: Option<BootInstant>,
@@ -74,6 +86,8 @@ struct ChangeSources {
     events: broadcast::Receiver<Arc<Event>>,
     /// `None` where the store sends no hints.
     hints: Option<mpsc::Receiver<Hint>>,
+    /// `None` where the store sends no wakes.
+    wakes: Option<mpsc::Receiver<Wake>>,
 }
 
 /// Something that tells of changes.
@@ -81,9 +95,11 @@ struct ChangeSources {
 enum Heard {
     Event(Arc<Event>),
     Hint(JobName),
+    Wake(Wake),
     /// Messages were lost.
     Gap,
     NoHints,
+    NoWakes,
 }
 
 /// Reads the store of the board whenever something is due, without end.
@@ -95,6 +111,7 @@ pub(crate) async fn read_when_due(shared: Arc<Shared>, store: Arc<dyn Store>) {
         shared,
         facts,
         sources: None,
+        feed: None,
         runs: ListedRuns::default(),
         last_sweep: None,
         last_why: None,
@@ -113,15 +130,19 @@ pub(crate) async fn read_when_due(shared: Arc<Shared>, store: Arc<dyn Store>) {
 impl BoardReader {
     /// Takes in everything that was told since the last time.
     fn hear(&mut self) {
-        let is_looked_at = self.shared.board.if_looked_at(|_| ()).is_some();
-        if !is_looked_at {
+        let board = &self.shared.board;
+        if board.if_looked_at(|_| ()).is_none() && !board.is_streamed() {
+            self.feed = None;
+            *board.recent() = RecentNews::default();
             if self.sources.take().is_some() {
                 // What was kept of thousands of jobs is free now.
                 release_free_memory();
             }
         } else if self.sources.is_none() {
-            let hints = self.shared.board.turns.store().map(|store| store.hints());
-            self.sources = Some(ChangeSources { events: self.shared.events.listen(), hints });
+            let store = board.turns.store();
+            let (hints, wakes) = (store.map(|store| store.hints()), store.map(|store| store.wakes()));
+            self.sources = Some(ChangeSources { events: self.shared.events.listen(), hints, wakes });
+            self.feed = Some(FeedProgress::of(board.own.life(), self.shared.store_now()));
             // What changed before is read with the sweep.
         }
         if self.facts.has_changed().unwrap_or(false) {
@@ -165,6 +186,7 @@ impl BoardReader {
                 }
                 Changed::AnyJob => {
                     board.if_looked_at(|kept| kept.table.doubt_all());
+                    self.feed.iter_mut().for_each(FeedProgress::start_over);
                 }
             },
             Heard::Hint(job) => {
@@ -173,11 +195,10 @@ impl BoardReader {
             Heard::Gap => {
                 board.if_looked_at(|kept| kept.table.doubt_all());
             }
-            Heard::NoHints => {
-                if let Some(sources) = &mut self.sources {
-                    sources.hints = None;
-                }
-            }
+            Heard::Wake(Wake::Feed(Feed::Recent)) => self.feed.iter_mut().for_each(FeedProgress::wake),
+            Heard::Wake(_) => {}
+            Heard::NoHints => self.sources.iter_mut().for_each(|sources| sources.hints = None),
+            Heard::NoWakes => self.sources.iter_mut().for_each(|sources| sources.wakes = None),
         }
     }
 
@@ -186,8 +207,8 @@ impl BoardReader {
         let now = self.shared.clock.boot();
         let live = {
             let facts = self.shared.facts.borrow();
-            let store_now = facts.store_now.filter(|_| !facts.is_store_away)?;
-            facts.peers.iter().filter(|peer| store_now.since(peer.at) <= LIVE_FOR).count()
+            facts.store_now.filter(|_| !facts.is_store_away)?;
+            facts.live_replicas()
         };
         if now < self.rests_until {
             return None;
@@ -198,6 +219,9 @@ impl BoardReader {
         let is_sweep_due = self.last_sweep.is_none_or(|last| is_wanted && now.since(last) >= every);
         if is_sweep_due || lacks_sweep == Some(true) {
             return Some(Due::Sweep);
+        }
+        if self.feed.as_ref().is_some_and(|feed| feed.due() <= now) {
+            return Some(Due::News);
         }
         lacks_sweep?;
         if self.last_why.is_none_or(|last| now.since(last) >= ASK_WHY_EVERY) {
@@ -219,6 +243,10 @@ impl BoardReader {
                 self.last_why = Some(shared.clock.boot());
                 ask_why(&shared, &*store).await
             }
+            Due::News => {
+                self.read_news(&*store).await;
+                Ok(())
+            }
             Due::Board(read) => read_board(&shared, &*store, read).await,
         };
         drop(store);
@@ -230,8 +258,34 @@ impl BoardReader {
         shared.board.note_read();
     }
 
+    /// Reads what other replicas told since the last time. A feed that cannot be read keeps nothing else from being read.
+    async fn read_news(&mut self, store: &dyn Store) {
+        let shared = Arc::clone(&self.shared);
+        let Some(feed) = &mut self.feed else { return };
+        feed.begin(shared.clock.boot());
+        let read = store.newest(Feed::Recent, feed.after(), Feed::Recent.kept()).await;
+        feed.end(read.is_err(), shared.clock.boot());
+        match read {
+            Ok(lines) => {
+                for (number, line) in lines.iter().enumerate() {
+                    if number % PARSED_TOGETHER == PARSED_TOGETHER - 1 {
+                        yield_now().await;
+                    }
+                    take_in_line(&shared, feed, line);
+                }
+            }
+            // The replica logs why the store does not answer.
+            Err(error) => debug!(%error, "news of other replicas not read"),
+        }
+        shared.board.recent().note_read();
+    }
+
     /// Waits until something may be due.
     async fn rest(&mut self) {
+        let now = self.shared.clock.boot();
+        // What is due and cannot be read is looked at again like everything else.
+        let news = self.feed.as_ref().map(|feed| feed.due().since(now)).filter(|wait| !wait.is_zero());
+        let pause = news.unwrap_or(LOOK_EVERY).min(LOOK_EVERY);
         let heard = tokio::select! {
             () = self.shared.board.asked.notified() => None,
             // The replica has ended if there are no more reports; then this ends with its thread.
@@ -240,7 +294,7 @@ impl BoardReader {
                 None
             }
             heard = next_of(self.sources.as_mut()) => Some(heard),
-            () = sleep(LOOK_EVERY) => None,
+            () = sleep(pause) => None,
         };
         heard.into_iter().for_each(|heard| self.take_in(heard));
     }
@@ -254,6 +308,11 @@ impl ChangeSources {
             Err(broadcast::error::TryRecvError::Lagged(_)) => return Some(Heard::Gap),
             Err(_) => {}
         }
+        match self.wakes.as_mut().map(mpsc::Receiver::try_recv) {
+            Some(Ok(wake)) => return Some(Heard::Wake(wake)),
+            Some(Err(mpsc::error::TryRecvError::Disconnected)) => return Some(Heard::NoWakes),
+            Some(Err(mpsc::error::TryRecvError::Empty)) | None => {}
+        }
         match self.hints.as_mut()?.try_recv() {
             Ok(hint) => Some(Heard::Hint(hint.job)),
             Err(mpsc::error::TryRecvError::Empty) => None,
@@ -264,10 +323,18 @@ impl ChangeSources {
 
 /// Waits for what is told next; without end where nothing tells of changes.
 async fn next_of(sources: Option<&mut ChangeSources>) -> Heard {
-    let Some(ChangeSources { events, hints }) = sources else { return std::future::pending().await };
+    let Some(ChangeSources { events, hints, wakes }) = sources else {
+        return std::future::pending().await;
+    };
     let hint = async {
         match hints {
             Some(hints) => hints.recv().await.map_or(Heard::NoHints, |hint| Heard::Hint(hint.job)),
+            None => std::future::pending().await,
+        }
+    };
+    let wake = async {
+        match wakes {
+            Some(wakes) => wakes.recv().await.map_or(Heard::NoWakes, Heard::Wake),
             None => std::future::pending().await,
         }
     };
@@ -281,6 +348,33 @@ async fn next_of(sources: Option<&mut ChangeSources>) -> Heard {
     tokio::select! {
         heard = event => heard,
         heard = hint => heard,
+        heard = wake => heard,
+    }
+}
+
+/// Takes in a line of news: streams get what is new, the timeline what it shows, and jobs that it is about are read again.
+fn take_in_line(shared: &Shared, feed: &mut FeedProgress, line: &FeedLine) {
+    let board = &shared.board;
+    let (news, lost) = match feed.take_in(line) {
+        LineRead::Known => return,
+        LineRead::Malformed => return shared.tally.count_feed_lost(1),
+        LineRead::News(news, lost) => (news, lost),
+    };
+    if lost > 0 {
+        board.tell(HeardNews::Missed(lost));
+    }
+    let now = shared.store_now();
+    for LineItem { item, again } in news.items {
+        if let Some(shown) = TimelineNews::of(&item) {
+            board.recent().add(shown, now);
+        }
+        if again || !feed.is_new(item.at()) {
+            continue;
+        }
+        if let Some(job) = item.job() {
+            board.if_looked_at(|kept| kept.table.note_change(job));
+        }
+        board.tell(HeardNews::Item(Arc::new(item)));
     }
 }
 

@@ -1,4 +1,5 @@
-//! The stream of what happens on this replica, for programs.
+//! The stream of what happens on all replicas, for programs: on this one as soon as it is told, on the others as soon as the
+//! board has read it.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::events::{Event, NewsItem};
+use crate::http::board::HeardNews;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
@@ -22,8 +24,10 @@ use super::sse::{BYE, KEEP_ALIVE, KEEP_ALIVE_EVERY, event_text, streamed};
 /// A client that reads the stream.
 struct EventReader {
     shared: Arc<Shared>,
-    /// A client that falls behind misses the oldest events, and is told how many.
+    /// What happens on this replica. A client that falls behind misses the oldest events, and is told how many.
     events: Receiver<Arc<Event>>,
+    /// The same of the others.
+    others: Receiver<HeardNews>,
     facts: watch::Receiver<ReplicaFacts>,
     /// Whether the replica was draining when the stream began: such a stream ends with the server.
     began_draining: bool,
@@ -35,6 +39,7 @@ struct EventReader {
 /// What comes next on a stream.
 enum StreamStep {
     Event(Result<Arc<Event>, RecvError>),
+    Other(Result<HeardNews, RecvError>),
     Drain,
 }
 
@@ -46,11 +51,12 @@ pub(crate) fn events(shared: Arc<Shared>, call: &AdmittedRequest) -> Response<Bo
             .retry_after(1)
             .into_response();
     };
-    let (events, facts) = (shared.events.listen(), shared.facts.clone());
+    let (events, others, facts) = (shared.events.listen(), shared.board.listen(), shared.facts.clone());
     let began_draining = facts.borrow().is_draining;
     let shows_output = call.shows_output;
+    let has_ended = false;
     let reader =
-        EventReader { shared, events, facts, began_draining, shows_output, has_ended: false, _slot: slot };
+        EventReader { shared, events, others, facts, began_draining, shows_output, has_ended, _slot: slot };
     // The first piece shows the client at once that it is connected.
     let first = stream::once(std::future::ready(KEEP_ALIVE.to_owned()));
     streamed(futures_util::StreamExt::chain(first, stream::unfold(reader, EventReader::next)))
@@ -67,14 +73,21 @@ impl EventReader {
             match timeout_at(until, self.wait()).await {
                 Err(_) => break KEEP_ALIVE.to_owned(),
                 Ok(StreamStep::Event(Ok(event))) => {
-                    if let Some(text) = self.text_of(&event) {
-                        break text;
+                    if let Some(item) = self.item_of(&event) {
+                        break text_of(&item);
                     }
                 }
-                Ok(StreamStep::Event(Err(RecvError::Lagged(count)))) => {
-                    break event_text("missed", &format!("{{\"count\":{count}}}"));
-                }
-                Ok(StreamStep::Event(Err(RecvError::Closed)) | StreamStep::Drain) => {
+                Ok(StreamStep::Other(Ok(HeardNews::Item(item)))) => break text_of(&item),
+                Ok(StreamStep::Other(Ok(HeardNews::Missed(count)))) => break missed(count),
+                Ok(
+                    StreamStep::Event(Err(RecvError::Lagged(count)))
+                    | StreamStep::Other(Err(RecvError::Lagged(count))),
+                ) => break missed(count),
+                Ok(
+                    StreamStep::Event(Err(RecvError::Closed))
+                    | StreamStep::Other(Err(RecvError::Closed))
+                    | StreamStep::Drain,
+                ) => {
                     self.has_ended = true;
                     break BYE.to_owned();
                 }
@@ -84,7 +97,7 @@ impl EventReader {
     }
 
     async fn wait(&mut self) -> StreamStep {
-        let Self { events, facts, began_draining, .. } = self;
+        let Self { events, others, facts, began_draining, .. } = self;
         let drain = async {
             // Without a replica, there are no reports: its events end, too.
             let is_gone = facts.wait_for(|facts| facts.is_draining && !*began_draining).await.is_err();
@@ -94,14 +107,21 @@ impl EventReader {
         };
         tokio::select! {
             event = events.recv() => StreamStep::Event(event),
+            other = others.recv() => StreamStep::Other(other),
             () = drain => StreamStep::Drain,
         }
     }
 
-    fn text_of(&self, event: &Event) -> Option<String> {
+    fn item_of(&self, event: &Event) -> Option<NewsItem> {
         let item = NewsItem::of(event, self.shared.events.node(), self.shared.store_now())?;
-        let item = if self.shows_output { item } else { item.without_output() };
-        let data = serde_json::to_string(&item).ok()?;
-        Some(event_text(item.what(), &data))
+        Some(if self.shows_output { item } else { item.without_output() })
     }
+}
+
+fn text_of(item: &NewsItem) -> String {
+    event_text(item.what().as_str(), &item.to_json())
+}
+
+fn missed(count: u64) -> String {
+    event_text("missed", &format!("{{\"count\":{count}}}"))
 }

@@ -1,5 +1,5 @@
 //! The thread of the HTTP server, with a runtime of its own, so that no request can delay the replica's work. It also answers
-//! questions for the output of runs, and exists for that where HTTP is off.
+//! questions for the output of runs and appends the replica's news to the feed, and exists for that where HTTP is off.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -18,6 +18,7 @@ use crate::http::board::read_when_due;
 use crate::http::route::serve::router;
 use crate::http::state::{HttpSources, Shared};
 use crate::metrics::HttpTally;
+use crate::news::{NewsPublisher, OwnNews};
 use crate::relay::OutputResponder;
 use crate::run::lower_thread_priority;
 use crate::store::{Store, StoreError};
@@ -57,7 +58,7 @@ pub struct HttpHandle {
 }
 
 impl HttpThread {
-    /// Serves connections of this listener, if there is one, and answers questions, until the handle is stopped.
+    /// Serves connections of this listener, if there is one, answers questions and appends news, until the handle is stopped.
     /// `open_store` connects to the store of the replica once more, on the thread's runtime: no reading for a page delays
     /// a request of the replica.
     ///
@@ -70,7 +71,9 @@ impl HttpThread {
         open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError> + Send + 'static,
     ) -> io::Result<HttpHandle> {
         let stop = CancellationToken::new();
-        let served = listener.map(|listener| Served::new(listener, sources)).transpose()?;
+        let publisher =
+            NewsPublisher::new(&sources.events, sources.facts.clone(), Arc::clone(&sources.clock));
+        let served = listener.map(|listener| Served::new(listener, sources, publisher.own())).transpose()?;
         let address = served.as_ref().map(|served| served.shared.address);
         let runtime = Builder::new_current_thread()
             .max_blocking_threads(BLOCKING_THREADS)
@@ -79,14 +82,23 @@ impl HttpThread {
             .build()?;
         let (end, ended) = mpsc::channel();
         let (name, stopped) = (if served.is_some() { NAMES.0 } else { NAMES.1 }, stop.clone());
+        let work = SideWork { served, responder, publisher };
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             lower_thread_priority(LOWER_BY);
-            run(&runtime, served, responder, open_store, stopped);
+            run(&runtime, work, open_store, stopped);
             // Nobody may wait for it.
             let _ = end.send(());
         })?;
         Ok(HttpHandle { address, stop, ended })
     }
+}
+
+/// What the thread does.
+struct SideWork {
+    /// `None` where HTTP is off.
+    served: Option<Served>,
+    responder: OutputResponder,
+    publisher: NewsPublisher,
 }
 
 /// What is served over HTTP.
@@ -96,9 +108,9 @@ struct Served {
 }
 
 impl Served {
-    fn new(listener: TcpListener, sources: HttpSources) -> io::Result<Self> {
+    fn new(listener: TcpListener, sources: HttpSources, own: &Arc<OwnNews>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let shared = Arc::new(Shared::new(listener.local_addr()?, sources));
+        let shared = Arc::new(Shared::new(listener.local_addr()?, sources, Arc::clone(own)));
         Ok(Self { listener, shared })
     }
 }
@@ -114,20 +126,21 @@ impl HttpHandle {
 
 fn run(
     runtime: &Runtime,
-    served: Option<Served>,
-    responder: OutputResponder,
+    work: SideWork,
     open_store: impl FnOnce() -> Result<Arc<dyn Store>, StoreError>,
     stop: CancellationToken,
 ) {
     runtime.block_on(async move {
+        let SideWork { served, responder, publisher } = work;
         // The first thread for blocking calls is started here and never ends: once the jobs have used up the process limit of
         // the user, no thread can be created, and tokio panics if it has none.
         let _ = spawn_blocking(|| ()).await;
-        let mut readers = JoinSet::new();
+        let (mut readers, mut publishing) = (JoinSet::new(), JoinSet::new());
         match open_store() {
             Ok(store) => {
                 let tally = served.as_ref().map(|served| Arc::clone(&served.shared.tally));
                 let tally = tally.unwrap_or_else(|| Arc::new(HttpTally::of(&[])));
+                publishing.spawn(publisher.run(Arc::clone(&store), Arc::clone(&tally), stop.clone()));
                 readers.spawn(responder.run(Arc::clone(&store), tally, stop.clone()));
                 if let Some(served) = &served {
                     readers.spawn(keep_reading(Arc::clone(&served.shared), store));
@@ -135,14 +148,16 @@ fn run(
             }
             Err(error) => warn!(
                 %error,
-                "the store cannot be opened once more: metrics tell only what this replica saw, and the output of its runs \
-                 is shown on this machine alone"
+                "the store cannot be opened once more: metrics tell only what this replica saw, and its news and the \
+                 output of its runs are shown on this machine alone"
             ),
         }
         match served {
             Some(served) => serve(served, stop).await,
             None => stop.cancelled().await,
         }
+        // The last news were being appended meanwhile, within a bound.
+        while publishing.join_next().await.is_some() {}
     });
 }
 

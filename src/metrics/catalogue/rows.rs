@@ -122,7 +122,7 @@ catalogue! {
     OUTPUT_QUESTIONS = Counter, "solocron_output_questions_total", ["result"], Closed(values::OUTPUT_RESULTS),
         "Questions of other replicas and commands for the output of runs";
     FEED_LOST = Counter, "solocron_feed_lost_total", [], LabelSets::SINGLE,
-        "Messages to other replicas that the store did not take";
+        "News for other replicas that the store did not take in time, and news of others that cannot be read";
     PROCESS_CPU = Counter, "process_cpu_seconds_total", [], LabelSets::SINGLE,
         "Processor time of this process, in user mode and in the kernel";
     PROCESS_RESIDENT = Gauge, "process_resident_memory_bytes", [], LabelSets::SINGLE,

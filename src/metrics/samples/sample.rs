@@ -77,8 +77,13 @@ impl Counters {
 
     /// Counts once under these labels. A set that is not in the list counts nowhere.
     pub(crate) fn count(&self, labels: &[&str]) {
+        self.add(labels, 1);
+    }
+
+    /// Counts so many times under these labels. A set that is not in the list counts nowhere.
+    pub(crate) fn add(&self, labels: &[&str], times: u64) {
         if let Some((_, count)) = self.counts.iter().find(|(set, _)| set == labels) {
-            count.fetch_add(1, Ordering::Relaxed);
+            count.fetch_add(times, Ordering::Relaxed);
         }
     }
 

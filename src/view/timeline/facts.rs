@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::events::{EventWord, NewsItem};
 use crate::job::{Cause, Fence, JobName, JobSpec, NodeName, RunId, Tick};
 use crate::lease::{HistoryEntry, Pausing, Record};
 use crate::store::Peer;
@@ -118,6 +119,22 @@ impl<'a> TimelineFacts<'a> {
     /// Returns the definitions of its jobs.
     pub(super) fn specs(&self) -> TimelineSpecs<'a> {
         self.jobs.iter().filter_map(|job| Some((job.name, job.spec?))).collect()
+    }
+}
+
+impl TimelineNews {
+    /// Returns what a timeline shows of an item of news; `None` if it shows it otherwise or not at all.
+    pub fn of(item: &NewsItem) -> Option<Self> {
+        let what = match item.what() {
+            EventWord::StoreLost => NewsKind::StoreLost,
+            EventWord::StoreReached => NewsKind::StoreReached,
+            EventWord::StoreChanged => NewsKind::StoreChanged(item.detail()?.to_owned()),
+            EventWord::ClockStepped => NewsKind::ClockStepped,
+            EventWord::Draining => NewsKind::Draining,
+            EventWord::LockLost => NewsKind::LockLost(item.run()?),
+            _ => return None,
+        };
+        Some(Self { node: item.node().clone(), at: item.at(), what })
     }
 }
 

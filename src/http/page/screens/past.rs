@@ -10,12 +10,15 @@ use crate::view::history::usual_duration;
 use crate::view::job::JobState;
 use crate::view::snapshot::Snapshot;
 use crate::view::timeline::{
-    CurrentRun, LaneOrder, PastTick, Picture, TimeWindow, TimelineFacts, TimelineJob, TimelineSpan,
+    CurrentRun, LaneOrder, PastTick, Picture, TimeWindow, TimelineFacts, TimelineJob, TimelineNews,
+    TimelineSpan,
 };
 
-/// Returns the timeline of the jobs of this snapshot. `file` is the hash of the jobs.toml that the replicas should have.
+/// Returns the timeline of the jobs of this snapshot, with what replicas told. `file` is the hash of the jobs.toml that the
+/// replicas should have.
 pub(super) fn picture(
     snapshot: &Snapshot,
+    news: &[TimelineNews],
     order: LaneOrder,
     span: TimelineSpan,
     file: Option<&str>,
@@ -24,14 +27,8 @@ pub(super) fn picture(
     let past: Vec<PastTick<'_>> = entries.map(|(job, entry)| PastTick { job, entry }).collect();
     let running: Vec<CurrentRun> = snapshot.jobs.iter().filter_map(|job| current(job, snapshot)).collect();
     let jobs: Vec<TimelineJob<'_>> = snapshot.jobs.iter().map(line).collect();
-    let facts = TimelineFacts {
-        past: &past,
-        running: &running,
-        jobs: &jobs,
-        peers: &snapshot.peers,
-        news: &[],
-        file,
-    };
+    let facts =
+        TimelineFacts { past: &past, running: &running, jobs: &jobs, peers: &snapshot.peers, news, file };
     Picture::of(&facts, &TimeWindow::of(steady(snapshot.now, span), span, TimeZone::UTC), order)
 }
 

@@ -149,9 +149,10 @@ async fn home_screen(
     let view = shared.board.view(&page.jobs).await?;
     let problems = &listed.list.problems;
     let troubled = shared.board.view(&troubled(problems)).await?;
+    let news = shared.board.news().await;
     let picture = shared
         .board
-        .expecting(|expected| picture(&view.snapshot, address.order, address.span, expected.file));
+        .expecting(|expected| picture(&view.snapshot, &news, address.order, address.span, expected.file));
     let counts: Vec<(&str, usize)> = JobCondition::ALL
         .into_iter()
         .map(|condition| (condition.as_str(), listed.list.count(Some(condition))))
@@ -198,8 +199,9 @@ async fn job_screen(
         .as_ref()
         .map(|answer| AskedWhy { at, answer: answer.as_ref().map(String::as_str).map_err(String::as_str) });
     let Some(state) = view.snapshot.jobs.first() else { return Err(no_such_page()) };
+    let news = shared.board.news().await;
     let picture = shared.board.expecting(|expected| {
-        picture(&view.snapshot, LaneOrder::ByReplica, TimelineSpan::Week, expected.file)
+        picture(&view.snapshot, &news, LaneOrder::ByReplica, TimelineSpan::Week, expected.file)
     });
     let notes = shared.seen_acts.of_job(shared, job, SHOWN_ACTS).await;
     let acts = JobActs { notes: &notes, order: context.next_order(job, state.record.as_ref()) };
