@@ -39,7 +39,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # The tests' tools, each with the Debian package that has it. Debian keeps those of a PostgreSQL server off PATH.
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql \
-	promtool:prometheus
+	promtool:prometheus ip:iproute2 nsenter:util-linux
 
 # What `make image` and `make unit` need besides.
 CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:systemd-container redis-server:redis-server

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use crate::config::BaseUrl;
 use crate::events::Events;
 use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
+use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
@@ -20,7 +21,7 @@ use super::access::token::TokenBook;
 use super::board::Board;
 use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
 use super::health::Progress;
-use super::live::StreamSlots;
+use super::live::{Outputs, StreamSlots};
 use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
 
@@ -52,6 +53,8 @@ pub struct HttpSources {
     pub metrics: Metrics,
     /// What happens on the replica.
     pub events: Events,
+    /// The output of the runs that this machine has logs of.
+    pub output: LocalOutput,
     /// The kind of its store: `redis` or `local`.
     pub store_kind: &'static str,
     /// Returns how many lines of its log were dropped since it started.
@@ -81,6 +84,8 @@ pub(super) struct Shared {
     pub(super) board: Board,
     /// The slots for streams.
     pub(super) streams: StreamSlots,
+    /// The outputs that clients read.
+    pub(super) outputs: Outputs,
     jobs: Mutex<KnownJobs>,
 }
 
@@ -97,8 +102,17 @@ struct KnownJobs {
 impl Shared {
     /// Returns what handlers share, for a server at this address.
     pub(super) fn new(address: SocketAddr, sources: HttpSources) -> Self {
-        let HttpSources { options, facts, progress, metrics, events, store_kind, dropped_log_lines, clock } =
-            sources;
+        let HttpSources {
+            options,
+            facts,
+            progress,
+            metrics,
+            events,
+            output,
+            store_kind,
+            dropped_log_lines,
+            clock,
+        } = sources;
         let file = Arc::clone(&options.borrow().jobs);
         let series = JobSeries::of(file.values(), clock.utc());
         let jobs = KnownJobs { file, series, counts: SweepCounts::default(), scraped: None };
@@ -109,6 +123,7 @@ impl Shared {
             address,
             board: Board::new(options.clone(), facts.clone(), Arc::clone(&clock)),
             streams: StreamSlots::default(),
+            outputs: Outputs::new(output),
             options,
             facts,
             progress,

@@ -6,6 +6,7 @@ mod health;
 mod http_client;
 mod limits;
 mod metrics;
+mod output;
 mod page;
 mod ports;
 #[path = "../support/process.rs"]

@@ -18,7 +18,14 @@ const ANSWERED: &str = "solocron_output_questions_total{result=\"answered\"}";
 
 fn question(asker: RunId, job: &str) -> String {
     let job = JobName::parse(job).expect("a name");
-    let question = OutputQuestion { asker, number: 1, job, run: RunId::new(), start: LogStart::Byte(0) };
+    let question = OutputQuestion {
+        asker,
+        number: 1,
+        job,
+        run: RunId::new(),
+        start: LogStart::Byte(0),
+        up_to_now: false,
+    };
     serde_json::to_string(&question).expect("a question is JSON")
 }
 

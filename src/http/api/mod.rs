@@ -3,6 +3,7 @@
 
 mod history;
 mod jobs;
+mod log;
 mod parameters;
 mod reply;
 mod runs;
@@ -10,6 +11,7 @@ mod status;
 
 pub(super) use history::history;
 pub(super) use jobs::{job, jobs, next_ticks, why};
+pub(super) use log::log;
 pub(super) use reply::openapi;
 pub(super) use runs::run;
 pub(super) use status::{replicas, status};

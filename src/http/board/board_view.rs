@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::state::HttpOptions;
 use crate::job::{JobName, RunId, nearest};
 use crate::replica::ReplicaFacts;
-use crate::store::{Concern, Peer};
+use crate::store::{Concern, Peer, Store};
 use crate::time::{BootInstant, Clock, UtcMillis};
 use crate::view::expected::Expected;
 use crate::view::job::JobList;
@@ -17,6 +17,7 @@ use crate::view::snapshot::Snapshot;
 
 use super::standings::JobsByName;
 use super::table::{JobTable, KEPT_FOR};
+use super::tails::KeptTails;
 use super::turns::{StoreTurn, StoreTurns};
 
 /// How long a viewer waits for what the board does not know yet; then the viewer gets what it knows.
@@ -40,6 +41,7 @@ pub(crate) struct Board {
     pub(super) asked: Notify,
     /// Raised after each read and each heartbeat.
     reads: watch::Sender<u64>,
+    pub(super) tails: KeptTails,
 }
 
 /// What is kept while somebody looks.
@@ -101,7 +103,8 @@ impl Board {
     ) -> Self {
         let turns = StoreTurns::new(Arc::clone(&clock));
         let (looked_at, asked, reads) = (Mutex::new(None), Notify::new(), watch::Sender::new(0));
-        Self { options, facts, clock, life: RunId::new(), turns, looked_at, asked, reads }
+        let tails = KeptTails::default();
+        Self { options, facts, clock, life: RunId::new(), turns, looked_at, asked, reads, tails }
     }
 
     /// Returns these jobs with all glanced entries, without output; a name that nobody knows is left out. Waits a moment for
@@ -161,6 +164,11 @@ impl Board {
     /// Waits for a turn to read the store; `None` if the store could not be opened.
     pub(crate) async fn turn(&self) -> Option<StoreTurn<'_>> {
         self.turns.take().await
+    }
+
+    /// Returns the store, for what is no reading of jobs; `None` if it could not be opened, or does not answer.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        self.turns.store().filter(|_| !self.facts.borrow().is_store_away).cloned()
     }
 
     /// Returns what is expected of the cluster, with this function: the file of this replica says it.

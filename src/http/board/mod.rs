@@ -14,8 +14,10 @@ mod changes;
 mod reader;
 pub(super) mod standings;
 mod table;
+mod tails;
 mod turns;
 
 pub(super) use board_view::{Board, BoardView, Unread};
 pub(super) use reader::read_when_due;
+pub(super) use tails::EndedRun;
 pub(super) use turns::StoreTurn;

@@ -2,10 +2,12 @@
 
 mod definition;
 mod outcome;
+mod output;
 mod run;
 mod screen;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use run::{RunFacts, RunOutput, run_parts};
+pub(crate) use output::{OutputSight, RunOutput, SEEN_BYTES, SEEN_LINES};
+pub(crate) use run::{RunFacts, run_parts};
 pub(crate) use screen::{AskedWhy, JobFacts, job_parts};

@@ -1,6 +1,7 @@
 //! The pages as people get them: which part of the cluster each one shows, who looks, and the stream of its changes.
 
 mod context;
+mod output;
 mod past;
 mod routes;
 mod screen;
