@@ -1,6 +1,8 @@
 //! The output of a run as it is printed, for pages. What a page has not taken yet holds up the reading, and of a run that
 //! prints faster than a page takes, the oldest is left out, and said to be.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -49,6 +51,8 @@ pub(crate) enum OutputUpdate {
 #[derive(Debug)]
 pub(crate) struct OutputFollower {
     updates: mpsc::Receiver<OutputUpdate>,
+    /// Whether the run has ended: then nothing is waited for.
+    is_over: Arc<AtomicBool>,
     _task: JoinSet<()>,
 }
 
@@ -64,6 +68,8 @@ struct Following {
     jumped: Option<Instant>,
     /// What was last said about the replica.
     said: String,
+    /// Whether the run has ended, as far as others know.
+    is_over: Arc<AtomicBool>,
     _slot: OutputSlot,
 }
 
@@ -71,17 +77,24 @@ impl OutputFollower {
     /// Follows an output of which `shown` bytes are shown already.
     pub(crate) fn new(output: FollowedOutput, shown: u64, slot: OutputSlot) -> Self {
         let (to, updates) = mpsc::channel(1);
+        let is_over = Arc::new(AtomicBool::new(false));
         let following = Following {
             output,
             received: shown,
             partial: Vec::new(),
             jumped: None,
             said: String::new(),
+            is_over: Arc::clone(&is_over),
             _slot: slot,
         };
         let mut task = JoinSet::new();
         task.spawn(following.run(to));
-        Self { updates, _task: task }
+        Self { updates, is_over, _task: task }
+    }
+
+    /// Notes that the run has ended: if its replica does not answer, it is given up.
+    pub(crate) fn note_end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 
     /// Waits for the next update; `None` once the output is over.
@@ -112,12 +125,11 @@ impl Following {
         let news = match news {
             Ok(news) => news,
             Err(error) => {
-                let note = format!("{node} cannot be asked for its output: {error}. Trying again.");
-                return (self.say(note), ASK_AGAIN);
+                return self.complain(&format!("{node} cannot be asked for its output: {error}"));
             }
         };
         if let Some(complaint) = news.complaint(&node) {
-            return (self.say(format!("{complaint}. Trying again.")), ASK_AGAIN);
+            return self.complain(&complaint);
         }
         match news {
             OutputNews::Piece(piece) => {
@@ -138,6 +150,15 @@ impl Following {
                 (last.into_iter().chain([over]).collect(), EVERY)
             }
         }
+    }
+
+    /// Returns what to say about a replica that cannot be read: it is tried again until the run has ended.
+    fn complain(&mut self, complaint: &str) -> (Vec<OutputUpdate>, Duration) {
+        if self.is_over.load(Ordering::Relaxed) {
+            let note = format!("{complaint}. Load the page again for the end of it, as the store keeps it.");
+            return (vec![OutputUpdate::Over(note)], EVERY);
+        }
+        (self.say(format!("{complaint}. Trying again.")), ASK_AGAIN)
     }
 
     /// Returns the note, unless it was said last.

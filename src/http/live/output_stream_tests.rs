@@ -19,6 +19,7 @@ fn following(folder: &tempfile::TempDir) -> Following {
         partial: Vec::new(),
         jumped: None,
         said: "Live from n1, this replica.".to_owned(),
+        is_over: Arc::default(),
         _slot: StreamSlots::default().take_output().expect("a slot"),
     }
 }
@@ -57,6 +58,10 @@ async fn whole_lines_are_shown_in_order_gaps_are_told_and_the_end_is() {
         let what = format!("{news:?}");
         assert_eq!(shown(following.updates(news).0), expected, "{what}");
     }
+    following.is_over.store(true, Ordering::Relaxed);
+    let given_up = shown(following.updates(Ok(OutputNews::Silent)).0);
+    let words = "over: n1 does not answer. Load the page again for the end of it, as the store keeps it.";
+    assert_eq!(given_up, [words]);
     let absent = shown(following.updates(Ok(OutputNews::Absent)).0);
     assert_eq!(absent, ["over: n1 has no log of this run."]);
 }

@@ -16,6 +16,7 @@ use crate::http::page::shell::{PagePart, SentParts, piece_html};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;
+use crate::job::Outcome;
 use crate::replica::ReplicaFacts;
 use crate::run::LogStart;
 use crate::view::history::TickView;
@@ -112,6 +113,11 @@ impl PageReader {
             // The browser has the page as it was; it says that it is old.
             Err(_) => event_text("wait", ""),
         };
+        if let (FollowedRun::Open(follower), PageScreen::Run(screen)) = (&self.output, &self.screen)
+            && screen.tick().is_some_and(|tick| tick.outcome != Outcome::Running)
+        {
+            follower.note_end();
+        }
         if let (FollowedRun::Wanted(shown), PageScreen::Run(screen)) = (&self.output, &self.screen)
             && let Some(tick) = screen.tick()
         {
