@@ -72,7 +72,7 @@ struct PieceRequest {
 }
 
 /// A file that is sent.
-struct LogFile {
+struct LogDownload {
     output: FollowedOutput,
     /// What is to be sent next.
     piece: Option<OutputPiece>,
@@ -254,7 +254,7 @@ async fn file(
         _ => None,
     };
     let name = format!("attachment; filename=\"{}-{}.log\"", output.source().job, output.source().run);
-    let file = LogFile {
+    let file = LogDownload {
         up_to: piece.as_ref().map_or(0, |piece| piece.size),
         has_ended: piece.is_none(),
         piece,
@@ -263,7 +263,7 @@ async fn file(
         is_raw: request.is_raw,
         _slots: (slot, stream_slot),
     };
-    let pieces = stream::unfold(file, LogFile::next).map(|piece| Ok::<_, Infallible>(Bytes::from(piece)));
+    let pieces = stream::unfold(file, LogDownload::next).map(|piece| Ok::<_, Infallible>(Bytes::from(piece)));
     let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -273,7 +273,7 @@ async fn file(
     Ok(response)
 }
 
-impl LogFile {
+impl LogDownload {
     /// Returns the next bytes of the file; `None` at its end.
     async fn next(mut self) -> Option<(Vec<u8>, Self)> {
         while !self.has_ended {

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_grows_is_never_replaced_and_is_no_part_of_what_a_browser_says_that_it_has() {
+    fn a_part_that_grows_is_never_replaced_and_does_not_count_in_what_a_browser_has() {
         let grown = |text| PagePart::growing("b", &Paragraph { text, ago: "" });
         let both = [paragraph("a", "one", ""), grown("two")];
         let mut sent = SentParts::of(&both);
