@@ -109,8 +109,9 @@ impl Pair {
 
 fn replica(scene: &Scene, node: &str, more: &[&str]) -> Program {
     let state = scene.path(node).display().to_string();
-    let place = ["run", "--log-format", "json", "--node", node, "--state-dir", &state];
-    let mut command = scene.command(&[&place[..], more].concat());
+    let log = ["run", "--log-format", "json", "--log-level", "debug"];
+    let place = ["--node", node, "--state-dir", &state];
+    let mut command = scene.command(&[&log[..], &place, more].concat());
     if more.contains(&"--listen") {
         command.env_remove("SOLOCRON_NO_HTTP");
     }

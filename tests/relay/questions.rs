@@ -61,6 +61,12 @@ pub(crate) fn what_no_asker_left_is_dropped_and_counted(mut stage: Stage) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (store, slip) = (stage.open(), Slip::Ask(NodeName::parse("n2").expect("a name")));
+        let connected = async {
+            while store.ready().await.is_err() {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(DEADLINE, connected).await.expect("a connection");
         for text in &bad {
             store.leave(&slip, text, TTL).await.expect("it is left");
         }
