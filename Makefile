@@ -42,7 +42,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # The tests' tools, each with the Debian package that has it. Debian keeps those of a PostgreSQL server off PATH.
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql \
-	promtool:prometheus prometheus:prometheus
+	promtool:prometheus prometheus:prometheus ip:iproute2 nsenter:util-linux
 
 # What `make browser` and `make screens` need besides: a browser, and what checks in it how accessible the page is.
 BROWSER_TOOLS := $(TOOLS) chromium:chromium chromedriver:chromium-driver curl:curl

@@ -13,6 +13,7 @@ use crate::config::BaseUrl;
 use crate::events::Events;
 use crate::metrics::{HttpTally, JobPart, JobSeries, Metrics, SeriesMode};
 use crate::news::OwnNews;
+use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
@@ -21,7 +22,7 @@ use super::access::token::TokenBook;
 use super::acts::{ActLimits, SeenActs};
 use super::board::Board;
 use super::board::standings::{JobsByName, SweepCounts, SweepFindings};
-use super::live::StreamSlots;
+use super::live::{Outputs, StreamSlots};
 use super::route::large::LargeAnswers;
 use super::route::serve::ConnectionPeer;
 use super::route::table::routes;
@@ -55,6 +56,8 @@ pub struct HttpSources {
     pub metrics: Metrics,
     /// What happens on the replica.
     pub events: Events,
+    /// The output of the runs that this machine has logs of.
+    pub output: LocalOutput,
     /// The kind of its store: `redis` or `local`.
     pub store_kind: &'static str,
     /// Returns how many lines of its log were dropped since it started.
@@ -90,6 +93,8 @@ pub(super) struct Shared {
     pub(super) acts: ActLimits,
     /// What operators did lately.
     pub(super) seen_acts: SeenActs,
+    /// The outputs that clients read.
+    pub(super) outputs: Outputs,
     jobs: Mutex<KnownJobs>,
 }
 
@@ -107,8 +112,17 @@ impl Shared {
     /// Returns what handlers share, for a server at this address.
     /// `own` is what this process told lately.
     pub(super) fn new(address: SocketAddr, sources: HttpSources, own: Arc<OwnNews>) -> Self {
-        let HttpSources { options, facts, progress, metrics, events, store_kind, dropped_log_lines, clock } =
-            sources;
+        let HttpSources {
+            options,
+            facts,
+            progress,
+            metrics,
+            events,
+            output,
+            store_kind,
+            dropped_log_lines,
+            clock,
+        } = sources;
         let file = Arc::clone(&options.borrow().jobs);
         let series = JobSeries::of(file.values(), clock.utc());
         let jobs = KnownJobs { file, series, counts: SweepCounts::default(), scraped: None };
@@ -122,6 +136,7 @@ impl Shared {
             large_answers: LargeAnswers::default(),
             acts: ActLimits::default(),
             seen_acts: SeenActs::default(),
+            outputs: Outputs::new(output),
             options,
             facts,
             progress,

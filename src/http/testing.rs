@@ -1,19 +1,23 @@
 //! The HTTP side of a replica whose store is that of a bench, without sockets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::request::Builder;
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{HeaderMap, Request, Response, StatusCode};
+use futures_util::StreamExt;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::config::TokenRight;
 use crate::events::Events;
-use crate::job::{Outcome, TokenName, Verdict};
+use crate::job::{Outcome, RunId, TokenName, Verdict};
 use crate::metrics::Metrics;
+use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
 use crate::store::{Feed, Store};
 use crate::time::{Clock, SystemClock, UtcMillis};
@@ -27,6 +31,9 @@ use super::state::{HttpOptions, HttpSources, Shared};
 
 /// The time of the store.
 pub(super) const NOW: UtcMillis = UtcMillis(NOON + 400_000);
+
+/// An answer that goes on is read for this long.
+const STREAMS_FOR: Duration = Duration::from_millis(300);
 
 /// The HTTP side of a replica. In its store, `backup` has failed once.
 pub(super) struct Served {
@@ -77,6 +84,7 @@ impl Served {
             progress: Arc::new(Progress::from(clock.boot())),
             metrics: Metrics::new(std::iter::empty(), Arc::clone(&clock)),
             events: Events::of(node("n1")),
+            output: LocalOutput::new(bench.folder.path()),
             store_kind: "local",
             dropped_log_lines: || 0,
             clock,
@@ -89,15 +97,12 @@ impl Served {
 
     /// Sets up the tokens of `grafana` and `maria`.
     pub(super) fn with_tokens(self) -> Self {
-        let named = |name: &str, may, text| {
-            let name = TokenName::parse(name).expect("a name");
-            TokenText::parse(text).unwrap_or_else(|error| panic!("{}", error.what)).named(name, may)
-        };
-        let [read, act] = TOKENS;
-        let tokens = vec![named("grafana", TokenRight::Read, read), named("maria", TokenRight::Act, act)];
-        let tokens = TokenBook::new(tokens).expect("they differ");
-        self.options.send_modify(|options| options.tokens = tokens);
+        self.set_tokens(tokens());
         self
+    }
+
+    fn set_tokens(&self, tokens: TokenBook) {
+        self.options.send_modify(|options| options.tokens = tokens);
     }
 
     /// Reports that the store answers, or does not any more.
@@ -121,21 +126,74 @@ impl Served {
         self.bench.store_again().append(Feed::Recent, line).await.expect("the file is its own");
     }
 
+    /// Writes the log of a run to this machine.
+    pub(super) fn write_log(&self, job: &str, run: RunId, text: &str) {
+        let folder = self.bench.folder.path().join("runs").join(job);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join(format!("{run}.log")), text).expect("written");
+    }
+
+    /// Returns the answer to a GET of this path: its status, its kind, and its body.
+    pub(super) async fn get(&self, path: &str) -> (StatusCode, String, String) {}
+
     /// Returns the answer to a GET of this path: its status, its kind, and its body.
     pub(super) async fn get(&self, path: &str) -> (StatusCode, String, String) {
-        let answer = self.send(Request::get(path), "").await;
+        self.got(Request::get(path)).await
+    }
+
+    /// Returns the same answer for somebody who may read, and sends a token.
+    pub(super) async fn get_as_reader(&self, path: &str) -> (StatusCode, String, String) {
+        self.set_tokens(tokens());
+        self.got(as_reader(Request::get(path))).await
+    }
+
+    async fn got(&self, request: Builder) -> (StatusCode, String, String) {
+        let answer = self.send(request, "").await;
         let kind = answer.header("content-type").to_owned();
         (StatusCode::from_u16(answer.status).expect("a status"), kind, answer.body)
     }
 
     /// Returns the answer to a request with this body.
     pub(super) async fn send(&self, request: Builder, body: &str) -> ServedAnswer {
-        let request = request.header("host", "localhost").body(Body::from(body.to_owned()));
-        let router = TowerToHyperService::new(router(Arc::clone(&self.shared)));
-        let response = router.call(request.expect("a request")).await.expect("it always answers");
-        let (parts, body) = response.into_parts();
+        let (parts, body) = self.answer(request, body).await.into_parts();
         let body = to_bytes(body, usize::MAX).await.expect("a body");
         let body = String::from_utf8_lossy(&body).into_owned();
         ServedAnswer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
+
+    /// Returns the body of an answer of this kind, or its beginning if it goes on. Without a token, none are set up.
+    pub(super) async fn beginning(&self, path: &str, kind: &str, has_token: bool) -> String {
+        self.set_tokens(if has_token { tokens() } else { TokenBook::default() });
+        let request = Request::get(path).header("accept", kind);
+        let request = if has_token { as_reader(request) } else { request };
+        let mut pieces = self.answer(request, "").await.into_body().into_data_stream();
+        let mut text = Vec::new();
+        let reading = async {
+            while let Some(Ok(piece)) = pieces.next().await {
+                text.extend_from_slice(&piece);
+            }
+        };
+        let _ = timeout(STREAMS_FOR, reading).await;
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    async fn answer(&self, request: Builder, body: &str) -> Response<Body> {
+        let request = request.header("host", "localhost").body(Body::from(body.to_owned()));
+        let router = TowerToHyperService::new(router(Arc::clone(&self.shared)));
+        router.call(request.expect("a request")).await.expect("it always answers")
+    }
+}
+
+fn tokens() -> TokenBook {
+    let named = |name: &str, may, text| {
+        let name = TokenName::parse(name).expect("a name");
+        TokenText::parse(text).unwrap_or_else(|error| panic!("{}", error.what)).named(name, may)
+    };
+    let [read, act] = TOKENS;
+    let tokens = vec![named("grafana", TokenRight::Read, read), named("maria", TokenRight::Act, act)];
+    TokenBook::new(tokens).expect("they differ")
+}
+
+fn as_reader(request: Builder) -> Builder {
+    request.header("authorization", format!("Bearer {}", TOKENS[0]))
 }

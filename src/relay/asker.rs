@@ -52,6 +52,8 @@ pub struct RemoteOutput {
     asker: RunId,
     /// Where the next question begins.
     start: LogStart,
+    /// Whether no more is wanted than what is printed so far.
+    up_to_now: bool,
     /// The number of the last question.
     number: u32,
     /// The number of the next part of its answer.
@@ -79,6 +81,7 @@ impl RemoteOutput {
             source,
             asker: RunId::new(),
             start,
+            up_to_now: false,
             number: 0,
             part: 0,
             asked: None,
@@ -99,6 +102,19 @@ impl RemoteOutput {
     /// Whether the replica has answered.
     pub fn has_answered(&self) -> bool {
         self.has_answered
+    }
+
+    /// Asks from now on for what is printed so far alone, or for what follows, too. An answer to the former takes no more of
+    /// the replica's time than it needs.
+    pub fn ask_up_to_now(&mut self, up_to_now: bool) {
+        self.up_to_now = up_to_now;
+    }
+
+    /// Goes on from another place, by a new question. What was asked for before is not returned any more.
+    pub fn go_on_from(&mut self, start: LogStart) {
+        self.start = start;
+        self.collected.clear();
+        (self.asked, self.ended, self.heard, self.busy) = (None, None, None, None);
     }
 
     /// Waits for the next news. While the run prints nothing, an empty piece tells every second that its replica is there.
@@ -169,7 +185,7 @@ impl RemoteOutput {
         }
         let OutputSource { node, job, run } = self.source.clone();
         let (asker, number, start) = (self.asker, self.number, self.start);
-        let question = OutputQuestion { asker, number, job, run, start };
+        let question = OutputQuestion { asker, number, job, run, start, up_to_now: self.up_to_now };
         self.store.leave(&Slip::Ask(node), &question.to_text(), TTL).await
     }
 

@@ -5,19 +5,21 @@
 //! in the asker's own slip, as [`OutputAnswer`]s; whoever wants more asks again. A slip that is full holds the replica back.
 
 mod answer;
+mod answering;
 mod asker;
 mod base64;
-mod budget;
+mod followed;
+mod local;
+mod look;
 mod news;
 mod question;
-mod rates;
-mod responder;
-mod session;
 #[cfg(test)]
 mod tests;
 
 pub use answer::{OutputAnswer, OutputEnd, PIECE_BYTES};
+pub use answering::OutputResponder;
 pub use asker::{OutputSource, RemoteOutput};
+pub use followed::FollowedOutput;
+pub use local::LocalOutput;
 pub use news::{OutputNews, OutputPiece};
 pub use question::OutputQuestion;
-pub use responder::OutputResponder;

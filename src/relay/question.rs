@@ -21,6 +21,9 @@ pub struct OutputQuestion {
     pub run: RunId,
     /// Where the output begins that the asker wants.
     pub start: LogStart,
+    /// Whether the asker wants what is printed so far, and does not wait for more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub up_to_now: bool,
 }
 
 impl OutputQuestion {
@@ -46,14 +49,17 @@ mod tests {
             job: JobName::parse("backup").expect("a name"),
             run: "01939d2c-0000-7000-8000-000000000002".parse().expect("an id"),
             start: LogStart::Byte(7),
+            up_to_now: false,
         }
     }
 
     #[test]
     fn questions_are_read_as_they_are_written() {
         for start in [LogStart::Byte(u64::MAX), LogStart::LastBytes(65_536), LogStart::LastLines(20)] {
-            let question = OutputQuestion { start, ..question() };
-            assert_eq!(OutputQuestion::parse(&question.to_text()), Some(question));
+            for up_to_now in [true, false] {
+                let question = OutputQuestion { start, up_to_now, ..question() };
+                assert_eq!(OutputQuestion::parse(&question.to_text()), Some(question));
+            }
         }
         let text = r#"{"asker":"01939d2c-0000-7000-8000-000000000001","number":3,"job":"backup","run":"01939d2c-0000-7000-8000-000000000002","start":{"byte":7}}"#;
         assert_eq!(question().to_text(), text, "replicas of two releases read it");

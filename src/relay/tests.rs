@@ -15,7 +15,7 @@ use crate::run::{Birth, Ended, Identity, LogStart, RunLog, RunLogs, StopSignals}
 use crate::store::{LocalStore, Store};
 use crate::time::{SystemClock, UtcMillis};
 
-use super::{OutputNews, OutputResponder, OutputSource, RemoteOutput};
+use super::{FollowedOutput, LocalOutput, OutputNews, OutputResponder, OutputSource, RemoteOutput};
 
 /// Nothing here takes longer, however busy the machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -77,7 +77,7 @@ impl Scene {
     }
 
     fn answer(&mut self, node: NodeName, state: &Path) {
-        let responder = OutputResponder::new(node, state);
+        let responder = OutputResponder::new(node, LocalOutput::new(state));
         let tally = Arc::new(HttpTally::of(&[]));
         self.tasks.spawn(responder.run(Arc::clone(&self.store), tally, CancellationToken::new()));
     }
@@ -194,4 +194,34 @@ async fn of_many_askers_eight_are_answered_at_once_and_the_others_in_their_turn(
         assert_eq!(read.expect("no panic"), "one\n");
     }
     scene.end().await;
+}
+
+#[tokio::test]
+async fn here_and_elsewhere_the_same_is_read() {
+    let mut scene = Scene::new().await;
+    let local = LocalOutput::new(&scene.folder.path().join("state"));
+    let here = FollowedOutput::here(local.clone(), scene.source.clone(), LogStart::Byte(0));
+    let store = Arc::clone(&scene.store);
+    let elsewhere = FollowedOutput::elsewhere(store, scene.source.clone(), LogStart::Byte(0));
+    assert_eq!((here.is_here(), elsewhere.is_here()), (true, false));
+    assert!(local.has(&scene.source.job, scene.source.run).await.expect("it is read"), "it runs");
+    assert!(!local.has(&scene.source.job, RunId::new()).await.expect("it is read"));
+    for mut output in [here, elsewhere] {
+        scene.write("");
+        let nothing = output.next().await.expect("the store answers");
+        assert!(matches!(&nothing, OutputNews::Piece(piece) if piece.bytes.is_empty()), "{nothing:?}");
+        scene.write("one\ntwo\nthree\n");
+        let read = |news| match news {
+            OutputNews::Piece(piece) => (piece.from, String::from_utf8_lossy(&piece.bytes).into_owned()),
+            other => panic!("{other:?}"),
+        };
+        let next = timeout(DEADLINE, output.next()).await.expect("in time").expect("the store answers");
+        assert_eq!(read(next), (0, "one\ntwo\nthree\n".to_owned()));
+        output.go_on_from(LogStart::LastBytes(7));
+        let next = timeout(DEADLINE, output.next()).await.expect("in time").expect("the store answers");
+        assert_eq!(read(next), (8, "three\n".to_owned()));
+    }
+    scene.end().await;
+    let mut ended = FollowedOutput::here(local, scene.source.clone(), LogStart::Byte(14));
+    assert_eq!(ended.next().await, Ok(OutputNews::Over));
 }

@@ -8,6 +8,7 @@ mod http_client;
 mod load;
 mod metrics;
 mod news;
+mod output;
 mod page;
 mod ports;
 #[path = "../support/process.rs"]

@@ -6,6 +6,7 @@
 mod http_client;
 mod live;
 mod logs;
+mod namespaces;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;

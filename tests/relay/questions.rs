@@ -18,7 +18,14 @@ const ANSWERED: &str = "solocron_output_questions_total{result=\"answered\"}";
 
 fn question(asker: RunId, job: &str) -> String {
     let job = JobName::parse(job).expect("a name");
-    let question = OutputQuestion { asker, number: 1, job, run: RunId::new(), start: LogStart::Byte(0) };
+    let question = OutputQuestion {
+        asker,
+        number: 1,
+        job,
+        run: RunId::new(),
+        start: LogStart::Byte(0),
+        up_to_now: false,
+    };
     serde_json::to_string(&question).expect("a question is JSON")
 }
 
@@ -54,6 +61,12 @@ pub(crate) fn what_no_asker_left_is_dropped_and_counted(mut stage: Stage) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (store, slip) = (stage.open(), Slip::Ask(NodeName::parse("n2").expect("a name")));
+        let connected = async {
+            while store.ready().await.is_err() {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(DEADLINE, connected).await.expect("a connection");
         for text in &bad {
             store.leave(&slip, text, TTL).await.expect("it is left");
         }

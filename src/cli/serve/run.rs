@@ -25,7 +25,7 @@ use crate::hold::{LeaseFile, Stop};
 use crate::http::{HttpHandle, HttpSources, Progress};
 use crate::job::{JobName, NodeName};
 use crate::metrics::Metrics;
-use crate::relay::OutputResponder;
+use crate::relay::{LocalOutput, OutputResponder};
 use crate::replica::{Alive, Replica};
 use crate::run::{Guards, Job, JobOutput, RunLogs, raise_file_limit};
 use crate::time::{Clock, SystemClock};
@@ -87,17 +87,19 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         let options = watch::Sender::new(options);
         let events = Events::of(node.clone()).counted_by(metrics.counter());
         let (facts, progress) = (watch::Sender::default(), Arc::new(Progress::from(SystemClock.boot())));
+        let local = LocalOutput::new(&session.state_dir);
         let sources = HttpSources {
             options: options.subscribe(),
             facts: facts.subscribe(),
             progress: Arc::clone(&progress),
             metrics: metrics.clone(),
             events: events.clone(),
+            output: local.clone(),
             store_kind: session.config.store.kind(),
             dropped_log_lines: log_writer::dropped_lines,
             clock: Arc::new(SystemClock),
         };
-        let responder = OutputResponder::new(node.clone(), &session.state_dir);
+        let responder = OutputResponder::new(node.clone(), local);
         let served = socket.serve(&node, sources, responder, session.store_opener());
         let (reloader, reloads) =
             Reloader::new(&session, node.clone(), global, args, options, metrics.tally());

@@ -4,6 +4,7 @@
 mod acts;
 mod history;
 mod jobs;
+mod log;
 mod parameters;
 mod reply;
 mod runs;
@@ -12,6 +13,7 @@ mod status;
 pub(super) use acts::act;
 pub(super) use history::history;
 pub(super) use jobs::{job, jobs, known, next_ticks, why};
+pub(super) use log::log;
 pub(super) use reply::openapi;
 pub(super) use runs::run;
 pub(super) use status::{replicas, status};

@@ -53,6 +53,19 @@ impl Parameters {
         read(text).map(Some).ok_or_else(|| bad(name, expected))
     }
 
+    /// Whether a parameter is there: `?raw`, `?raw=true`.
+    ///
+    /// # Errors
+    /// If its value is neither `true` nor `false`.
+    pub(super) fn flag(&self, name: &'static str) -> Result<bool, ProblemDetails> {
+        let Some((_, value)) = self.0.iter().find(|(own, _)| own == name) else { return Ok(false) };
+        match value.as_str() {
+            "" | "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(bad(name, "`true`, `false`, or nothing")),
+        }
+    }
+
     /// Returns the words of a parameter, which may be there several times, and have several words with commas.
     ///
     /// # Errors
@@ -122,6 +135,16 @@ mod tests {
         for query in ["n=0", "n=1001", "n=-1", "n=x", "n=1,2"] {
             let found = parameters(query, &["n"]).expect("known").number("n", 1..=1_000, 20);
             assert_eq!(found, Err(bad("n", "a number from 1 to 1000")), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_flag_is_set_by_its_name_alone() {
+        for (query, flag) in [("", Ok(false)), ("raw", Ok(true)), ("raw=", Ok(true)), ("raw=true", Ok(true))]
+            .into_iter()
+            .chain([("raw=false", Ok(false)), ("raw=1", Err(bad("raw", "`true`, `false`, or nothing")))])
+        {
+            assert_eq!(parameters(query, &["raw"]).expect("known").flag("raw"), flag, "{query}");
         }
     }
 

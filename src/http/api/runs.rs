@@ -24,25 +24,42 @@ pub(crate) async fn run(shared: &Shared, call: &AdmittedRequest) -> Response<Bod
 
 async fn found(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
     let given = Parameters::of(call, &["job"])?;
-    let run: RunId = call.path("run").and_then(|id| id.parse().ok()).ok_or_else(no_such_run)?;
-    let job = match given.text("job") {
-        Some(name) => JobName::parse(name).map_err(|_| Unread::NoSuchJob(None))?,
-        None => shared.board.job_of_run(run).await?.ok_or_else(not_found_without_job)?,
-    };
+    let (job, run) = named_run(shared, call, &given).await?;
     let job = known(shared, &job).await?;
     let tick = tick_of(shared, job, run).await?.ok_or_else(no_such_run)?;
     json(&if call.shows_output { tick } else { tick.without_output() })
 }
 
+/// Returns the run that the path names, and its job, which may be a parameter.
+///
+/// # Errors
+/// If there is none, as far as is known without reading the store.
+pub(super) async fn named_run(
+    shared: &Shared,
+    call: &AdmittedRequest,
+    given: &Parameters,
+) -> Result<(JobName, RunId), ProblemDetails> {
+    let run: RunId = call.path("run").and_then(|id| id.parse().ok()).ok_or_else(no_such_run)?;
+    let job = match given.text("job") {
+        Some(name) => JobName::parse(name).map_err(|_| Unread::NoSuchJob(None))?,
+        None => shared.board.job_of_run(run).await?.ok_or_else(not_found_without_job)?,
+    };
+    Ok((job, run))
+}
+
 /// Reads the run from the history of its job, or from its record.
-async fn tick_of(shared: &Shared, job: KnownJob, run: RunId) -> Result<Option<TickView>, ProblemDetails> {
+pub(super) async fn tick_of(
+    shared: &Shared,
+    job: KnownJob,
+    run: RunId,
+) -> Result<Option<TickView>, ProblemDetails> {
     let store = turn(shared).await?;
     let snapshot = Snapshot::take(&*store, vec![job], KEPT_ENTRIES).await;
     let snapshot = snapshot.map_err(|error| of_store(&error))?;
     Ok(snapshot.jobs.iter().flat_map(JobState::past).find(|tick| tick.run == Some(run)))
 }
 
-fn no_such_run() -> ProblemDetails {
+pub(super) fn no_such_run() -> ProblemDetails {
     ProblemDetails::new(StatusCode::NOT_FOUND, "no such run")
         .help(format!("the store keeps the newest {KEPT_ENTRIES} ticks of each job"))
 }

@@ -21,6 +21,7 @@ use crate::view::timeline::TimelineNews;
 use super::recent::RecentNews;
 use super::standings::JobsByName;
 use super::table::{JobTable, KEPT_FOR};
+use super::tails::KeptTails;
 use super::turns::{StoreTurn, StoreTurns};
 
 /// How long a viewer waits for what the board does not know yet; then the viewer gets what it knows.
@@ -53,6 +54,7 @@ pub(crate) struct Board {
     pub(super) asked: Notify,
     /// Raised after each read and each heartbeat.
     reads: watch::Sender<u64>,
+    pub(super) tails: KeptTails,
 }
 
 /// What is kept while somebody looks.
@@ -134,6 +136,7 @@ impl Board {
             streams: broadcast::channel(BACKLOG).0,
             asked: Notify::new(),
             reads: watch::Sender::new(0),
+            tails: KeptTails::default(),
         }
     }
 
@@ -212,9 +215,10 @@ impl Board {
         self.turns.take().await
     }
 
-    /// Returns the store, for acts; `None` if it could not be opened. Whoever reads it waits for a turn.
-    pub(crate) fn store(&self) -> Option<&Arc<dyn Store>> {
-        self.turns.store()
+    /// Returns the store, for acts and for what is no reading of jobs; `None` if it could not be opened, or does not answer.
+    /// Whoever reads jobs waits for a turn.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        self.turns.store().filter(|_| !self.facts.borrow().is_store_away).cloned()
     }
 
     /// Notes that something about this job has changed: the next look at it reads it again.

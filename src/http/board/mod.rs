@@ -17,8 +17,10 @@ mod reader;
 mod recent;
 pub(super) mod standings;
 mod table;
+mod tails;
 mod turns;
 
 pub(super) use board_view::{Board, BoardView, HeardNews, Unread};
 pub(super) use reader::read_when_due;
+pub(super) use tails::EndedRun;
 pub(super) use turns::StoreTurn;

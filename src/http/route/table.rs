@@ -149,6 +149,9 @@ pub(crate) fn routes() -> Vec<Route> {
         }),
         read("/api/v1/history", |shared, call| Box::pin(async move { api::history(&shared, &call).await })),
         read("/api/v1/runs/{run}", |shared, call| Box::pin(async move { api::run(&shared, &call).await })),
+        read("/api/v1/runs/{run}/log", |shared, call| {
+            Box::pin(async move { api::log(&shared, &call).await })
+        }),
         read("/api/v1/events", |shared, call| Box::pin(async move { live::events(shared, &call) })),
     ]);
     routes.extend(API_ACTS.map(|path| Route {

@@ -2,6 +2,7 @@
 
 pub mod moment;
 pub mod output_line;
+pub(crate) mod output_text;
 pub(crate) mod reason;
 pub(crate) mod reordering;
 pub mod sgr;

@@ -49,7 +49,8 @@ pub(super) async fn show_elsewhere(
     let lines = args.tail.map(|lines| u32::try_from(lines).unwrap_or(u32::MAX));
     let start = lines.map_or(LogStart::Byte(0), LogStart::LastLines);
     let source = OutputSource { node, job: job.clone(), run };
-    let mut text = RemoteText::new(Arc::clone(store), source, start, screen.out_colour);
+    let text = RemoteText::new(Arc::clone(store), source, start, screen.out_colour);
+    let mut text = if args.follow { text } else { text.up_to_now() };
     let end = print_all(&mut text, args, screen).await?;
     let (node, has_text) = (text.node().clone(), text.has_text);
     if matches!(end, PrintEnd::ReaderGone) || print(args, &text.rest(), screen)? == OutputReader::Gone {

@@ -38,11 +38,6 @@ impl OutputLines {
     }
 }
 
-/// Returns the line that stands for bytes that were not kept.
-pub(crate) fn gap(bytes: u64) -> Vec<u8> {
-    format!("solocron: {bytes} bytes of the log are missing here, as `max_output` says\n").into_bytes()
-}
-
 /// Returns a stored line in the form for people; unchanged if it is not in the format of the log.
 fn painted(line: &[u8]) -> Vec<u8> {
     let newline = if line.ends_with(b"\n") { &b"\n"[..] } else { b"" };

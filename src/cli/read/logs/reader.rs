@@ -6,8 +6,9 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use crate::run::{LogPart, parts, start_of_last};
+use crate::view::text::output_text::gap_line;
 
-use super::lines::{OutputLines, gap};
+use super::lines::OutputLines;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 64 * 1024;
@@ -105,7 +106,7 @@ impl LogText {
             }
             let at = self.part.as_ref().map_or(0, |part| part.at);
             let missing = next.start.saturating_sub(at);
-            let bytes = if missing > 0 { gap(missing) } else { next.read()? };
+            let bytes = if missing > 0 { gap_line(missing).into_bytes() } else { next.read()? };
             self.part = Some(next);
             return Ok(bytes);
         }

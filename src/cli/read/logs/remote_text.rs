@@ -6,8 +6,9 @@ use crate::job::NodeName;
 use crate::relay::{OutputNews, OutputSource, RemoteOutput};
 use crate::run::LogStart;
 use crate::store::{Store, StoreError};
+use crate::view::text::output_text::gap_line;
 
-use super::lines::{OutputLines, gap};
+use super::lines::OutputLines;
 
 /// The output of a run on another replica, which is asked for it through the store.
 #[derive(Debug)]
@@ -55,6 +56,12 @@ impl RemoteText {
         Self { output, lines: OutputLines::new(colour), has_text: false }
     }
 
+    /// Asks for what is printed so far, and for no more.
+    pub(in crate::cli) fn up_to_now(mut self) -> Self {
+        self.output.ask_up_to_now(true);
+        self
+    }
+
     /// Returns the replica.
     pub(in crate::cli) fn node(&self) -> &NodeName {
         &self.output.source().node
@@ -96,8 +103,8 @@ impl RemoteText {
         match news {
             OutputNews::Piece(piece) => {
                 let is_newest = piece.is_newest();
-                let missing = if piece.missing > 0 { gap(piece.missing) } else { Vec::new() };
-                let bytes = [missing, piece.bytes].concat();
+                let missing = if piece.missing > 0 { gap_line(piece.missing) } else { String::new() };
+                let bytes = [missing.into_bytes(), piece.bytes].concat();
                 self.has_text |= !bytes.is_empty();
                 TextNews::Text { text: self.lines.shown(bytes), is_newest }
             }

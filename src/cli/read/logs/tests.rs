@@ -11,7 +11,7 @@ use crate::cli::args::global::{Cli, CliCommand, ReadCommand};
 use crate::cli::testing::printed;
 use crate::job::{Cause, Fence, JobName, Tick, Verdict};
 use crate::metrics::HttpTally;
-use crate::relay::OutputResponder;
+use crate::relay::{LocalOutput, OutputResponder};
 use crate::run::{Ended, Identity, RunLog};
 use crate::store::LocalStore;
 use crate::time::SystemClock;
@@ -175,7 +175,7 @@ async fn a_newer_run_elsewhere_is_shown_by_its_replica_and_followed_to_its_end()
     let lease = bench.win("backup", "n2", 2, 600).await;
     let elsewhere = bench.folder.path().join("n2");
     let (n2_logs, log) = begin_in(&elsewhere, 2, OUTPUT).await;
-    let responder = OutputResponder::new(node("n2"), &elsewhere);
+    let responder = OutputResponder::new(node("n2"), LocalOutput::new(&elsewhere));
     let place = bench.folder.path().join("store.sqlite3");
     let store = LocalStore::start(&place, bench.config.cluster.clone(), Box::new(SystemClock));
     let store = Arc::new(store.expect("a boot id"));

@@ -45,17 +45,18 @@ let isHeld = false;
 const isBusy = part => $$('form :focus', part).length > 0 || $$('input', part).some(field => field.value !== field.defaultValue) ||
   part.id === 'timeline' && (part.contains(document.activeElement) || matchMedia('(hover: hover)').matches && part.matches(':hover')) ||
   !document.getSelection().isCollapsed && document.getSelection().containsNode(part, true);
+const made = html => {
+  const template = document.createElement('template');
+  template.innerHTML = html;
+  return template.content.firstElementChild;
+};
 const place = (id, html) => {
   const old = document.getElementById(id);
   if (!old) return;
   if (isHeld || isBusy(old)) { waiting.set(id, html); return; }
   waiting.delete(id);
-  const template = document.createElement('template');
-  template.innerHTML = html;
-  const part = template.content.firstElementChild;
+  const part = made(html);
   if (!part || part.id !== id) return;
-  const log = $('pre[data-follow]', old);
-  const follows = log && log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
   $$('details', old).forEach((details, at) => { const same = $$('details', part)[at]; if (same) same.open = details.open; });
   const focus = old.contains(document.activeElement) && document.activeElement;
   old.replaceWith(part);
@@ -63,11 +64,21 @@ const place = (id, html) => {
   // The same link or button of the new part has the focus.
   const same = focus && $$(focus.tagName, part).find(e => (e.href || e.textContent) === (focus.href || focus.textContent));
   if (same) same.focus({ preventScroll: true });
-  const lines = $('pre[data-follow]', part);
-  if (lines) lines.scrollTop = follows ? lines.scrollHeight : log ? log.scrollTop : 0;
   mark();
 };
 const placeWaiting = () => { for (const [id, html] of [...waiting]) place(id, html); };
+
+// The output of a run that goes on.
+const log = $('pre[data-next]');
+const toEnd = () => { log.scrollTop = log.scrollHeight; };
+const append = html => {
+  const piece = made(html);
+  const follows = !isHeld && log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
+  log.dataset.next = piece.dataset.next;
+  log.append(...piece.childNodes);
+  while (log.childElementCount > 2000) log.firstElementChild.remove();
+  if (follows) toEnd();
+};
 
 // The stream of changes.
 const news = $('#news');
@@ -88,6 +99,9 @@ const take = (name, data) => {
     const id = /^<[^>]* id="([^"]+)"/.exec(data);
     if (id) place(id[1], data);
   }
+  if (log && name === 'output') append(data);
+  if (log && /^(note|over)$/.test(name)) set($('#output-note'), data);
+  if (log && name === 'over') delete log.dataset.next;
   if (name === 'bye') return true;
   body.classList.remove('stale');
   say(isHeld ? HELD : '');
@@ -95,6 +109,7 @@ const take = (name, data) => {
 const read = async () => {
   stream = new AbortController();
   const headers = { Accept: 'text/event-stream', 'X-Parts': body.dataset.parts };
+  if (log?.dataset.next) headers['X-Output'] = log.dataset.next;
   const reply = await fetch(location.href, { headers, signal: stream.signal, cache: 'no-store' });
   if (reply.status === 401 || reply.redirected) { location.reload(); return; }
   if (!reply.ok || !/event-stream/.test(reply.headers.get('content-type'))) throw new Error(reply.status);
@@ -209,6 +224,5 @@ setInterval(() => {
   if (stream && silence() > 20000) stream.abort();
 }, 1000);
 if (location.hash === '#q') $('#q')?.focus();
-const log = $('pre[data-follow]');
-if (log) log.scrollTop = log.scrollHeight;
+if (log) toEnd();
 listen();

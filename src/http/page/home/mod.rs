@@ -10,3 +10,4 @@ mod trouble;
 pub(crate) use address::HomeAddress;
 pub(crate) use list::{HomeFacts, home_parts};
 pub(crate) use row::{PageState, PauseLine, SparkDrawing, ended};
+pub(crate) use trouble::TROUBLES_SHOWN;

@@ -14,7 +14,7 @@ use crate::view::text::output_line::OutputLine;
 use super::row::PauseLine;
 
 /// At most so many are shown one by one: nobody reads more, and all of them are in the list of jobs.
-const SHOWN: usize = 20;
+pub(crate) const TROUBLES_SHOWN: usize = 20;
 
 /// So many lines of a job's output are shown, the last ones.
 const LAST_LINES: usize = 2;
@@ -51,7 +51,7 @@ pub(crate) fn troubles_part(
     store: StoreSight,
 ) -> PagePart {
     let troubles: Vec<Trouble> =
-        problems.iter().take(SHOWN).map(|problem| trouble(problem, snapshot, frame)).collect();
+        problems.iter().take(TROUBLES_SHOWN).map(|problem| trouble(problem, snapshot, frame)).collect();
     PagePart::of(
         "troubles",
         &Troubles {
@@ -63,7 +63,7 @@ pub(crate) fn troubles_part(
                 }
             },
             is_well: problems.is_empty() && store == StoreSight::Answers,
-            others: problems.len().saturating_sub(SHOWN),
+            others: problems.len().saturating_sub(TROUBLES_SHOWN),
             troubles,
         },
     )

@@ -4,6 +4,7 @@ mod acts;
 mod definition;
 mod forms;
 mod outcome;
+mod output;
 mod run;
 mod screen;
 #[cfg(test)]
@@ -11,5 +12,6 @@ mod tests;
 
 pub(crate) use acts::{JobActs, SHOWN_ACTS};
 pub(crate) use forms::{ActForm, FormGrounds};
-pub(crate) use run::{RunFacts, RunOutput, run_parts};
+pub(crate) use output::{OutputSight, RunOutput, SEEN_BYTES, SEEN_LINES};
+pub(crate) use run::{RunFacts, run_parts};
 pub(crate) use screen::{AskedWhy, JobFacts, job_parts};

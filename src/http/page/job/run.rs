@@ -2,34 +2,18 @@
 
 use askama::Template;
 
-use crate::http::page::shell::{HtmlLine, PageFrame, PagePart, StoreSight, UtcTime, html_lines, top_part};
+use crate::http::page::shell::{PageFrame, PagePart, StoreSight, UtcTime, top_part};
 use crate::job::Outcome;
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
 use crate::view::job::JobState;
 use crate::view::problems::ClusterProblem;
 use crate::view::snapshot::Snapshot;
-use crate::view::text::output_line::OutputLine;
 use crate::view::text::reason::reason_in_words;
 use crate::view::text::time_format::{Rfc3339, span};
 
 use super::outcome::{TickLine, in_zone};
-
-/// At most so many lines of output are shown, the last ones.
-const MOST_LINES: usize = 2_000;
-
-/// What a run printed, as far as the visitor may see it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum RunOutput<'a> {
-    /// The visitor may not see it.
-    Hidden,
-    /// It printed nothing, as far as is known.
-    Nothing,
-    /// Its lines, and what there is to say about them: that they are only the kept end, or who does not answer.
-    Lines(&'a [OutputLine], Option<&'a str>),
-    /// It cannot be read, for this reason.
-    Unread(&'a str),
-}
+use super::output::{RunOutput, output_part};
 
 /// What the page of a run shows.
 #[derive(Debug, Clone, Copy)]
@@ -67,15 +51,6 @@ struct Story<'a> {
     steps: Vec<RunStep>,
 }
 
-#[derive(Template)]
-#[template(path = "output.html")]
-struct OutputSection<'a> {
-    lines: Vec<HtmlLine>,
-    note: Option<&'a str>,
-    cut: usize,
-    is_running: bool,
-}
-
 /// Returns the parts of the page.
 pub(crate) fn run_parts(frame: &PageFrame<'_>, facts: &RunFacts<'_>) -> Vec<PagePart> {
     let (tick, schedule) = (facts.tick, facts.job.spec().map(|spec| &spec.schedule));
@@ -86,11 +61,9 @@ pub(crate) fn run_parts(frame: &PageFrame<'_>, facts: &RunFacts<'_>) -> Vec<Page
         line: TickLine::of(tick, schedule, facts.snapshot.now),
         steps: steps(facts),
     };
-    vec![
-        top_part(frame, facts.snapshot, facts.problems, facts.store),
-        PagePart::of("story", &story),
-        output(facts),
-    ]
+    let top = top_part(frame, facts.snapshot, facts.problems, facts.store);
+    let output = output_part(frame.base, tick, facts.output);
+    [top, PagePart::of("story", &story)].into_iter().chain(output).collect()
 }
 
 /// Returns what happened to a run, in the order in which it happened.
@@ -134,23 +107,4 @@ fn steps(facts: &RunFacts<'_>) -> Vec<RunStep> {
         RunStep { at: at.map(UtcTime), after, text }
     };
     all.into_iter().map(step).collect()
-}
-
-fn output(facts: &RunFacts<'_>) -> PagePart {
-    let is_running = facts.tick.outcome == Outcome::Running;
-    let (lines, note) = match facts.output {
-        RunOutput::Hidden => (
-            &[][..],
-            Some(
-                "What jobs print is shown only with a token: set up [http.tokens] in jobs.toml, and log in.",
-            ),
-        ),
-        RunOutput::Nothing if is_running => (&[][..], Some("It has printed nothing so far.")),
-        RunOutput::Nothing => (&[][..], Some("It printed nothing.")),
-        RunOutput::Lines(lines, note) => (lines, note),
-        RunOutput::Unread(why) => (&[][..], Some(why)),
-    };
-    let cut = lines.len().saturating_sub(MOST_LINES);
-    let lines = html_lines(lines.get(cut..).unwrap_or_default());
-    PagePart::of("output", &OutputSection { lines, note, cut, is_running })
 }

@@ -94,27 +94,55 @@ fn a_run_tells_its_story_and_its_output_in_colours() {
     ]
     .map(|line| OutputLine::stored(line.as_bytes()))
     .into();
-    let html = run_html(&Scene::at_three(), "payout", 0, RunOutput::Lines(&lines, Some("its kept end")));
+    let sight =
+        OutputSight { lines, note: "From node-b.".to_owned(), is_whole: true, ..OutputSight::default() };
+    let html = run_html(&Scene::at_three(), "payout", 0, RunOutput::Seen(&sight));
     for text in [
         "the lock was granted to node-",
         "with fence 1763863241123",
         "failed with exit code 3, in attempt 2",
-        "its kept end",
+        "role=\"status\">From node-b.</p>",
         "<span class=\"line err\"><i>03:00:41.200</i> <b class=\"c-red bold\">refused</b> &#60;script&#62;\u{fffd}",
+        "/log?job=payout&#38;download\" download>download</a>",
+        "/log?job=payout&#38;download&amp;raw\" download>raw</a>",
     ] {
         assert!(html.contains(text), "{text}\n{html}");
     }
+    assert!(!html.contains("data-next") && !html.contains(">older<") && !html.contains(">newest<"), "{html}");
     let hidden = run_html(&Scene::at_three(), "payout", 0, RunOutput::Hidden);
-    assert!(hidden.contains("shown only with a token") && !hidden.contains("<pre"), "{hidden}");
-    let running = run_html(&Scene::healthy(), "nightly-backup", 0, RunOutput::Nothing);
+    assert!(hidden.contains("shown only with a token"), "{hidden}");
+    assert!(!hidden.contains("<pre") && !hidden.contains("download"), "{hidden}");
+    let sight = OutputSight::default();
+    let running = run_html(&Scene::healthy(), "nightly-backup", 0, RunOutput::Seen(&sight));
     assert!(running.contains("it goes on") && running.contains("the lock was last renewed"), "{running}");
 }
 
 #[test]
-fn of_a_long_output_the_last_lines_are_shown() {
-    let lines: Vec<OutputLine> =
-        (0..3_000).map(|line| OutputLine::unstamped(format!("line {line}").as_bytes())).collect();
-    let html = run_html(&Scene::at_three(), "payout", 0, RunOutput::Lines(&lines, None));
-    assert!(html.contains("1000 earlier lines are not shown"), "{html}");
-    assert!(html.contains("line 2999") && !html.contains("line 999\n"), "{html}");
+fn an_output_that_goes_on_says_where_and_a_piece_of_a_long_one_leads_to_the_others() {
+    let note = "Live from node-b, which is asked through the store.".to_owned();
+    let live = OutputSight {
+        note,
+        older: Some(4_096),
+        next: Some(70_000),
+        is_whole: true,
+        ..OutputSight::default()
+    };
+    let html = run_html(&Scene::healthy(), "nightly-backup", 0, RunOutput::Seen(&live));
+    for text in [
+        "<p id=\"output-note\" role=\"status\">Live from node-b, which is asked through the store.</p>",
+        "data-next=\"70000\"></pre>",
+        "?before=4096#output\">older</a>",
+        "<noscript><p>Load the page again for what is new.</p></noscript>",
+    ] {
+        assert!(html.contains(text), "{text}\n{html}");
+    }
+    let older = OutputSight { next: None, has_newer: true, ..live };
+    let html = run_html(&Scene::healthy(), "nightly-backup", 0, RunOutput::Seen(&older));
+    assert!(html.contains("#output\">newest</a>") && !html.contains("data-next"), "{html}");
+}
+
+#[test]
+fn a_page_that_is_sent_changes_keeps_the_output_that_it_has() {
+    let html = run_html(&Scene::at_three(), "payout", 0, RunOutput::Untouched);
+    assert!(!html.contains("id=\"output\"") && html.contains("id=\"story\""), "{html}");
 }

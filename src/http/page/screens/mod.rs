@@ -2,6 +2,7 @@
 
 mod act;
 mod context;
+mod output;
 mod past;
 mod routes;
 mod screen;

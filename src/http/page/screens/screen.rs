@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 
+use crate::http::board::EndedRun;
 use crate::http::page::answer::{error_page, html};
-use crate::http::page::home::{HomeAddress, HomeFacts, home_parts};
+use crate::http::page::home::{HomeAddress, HomeFacts, TROUBLES_SHOWN, home_parts};
 use crate::http::page::job::{
     AskedWhy, JobActs, JobFacts, RunFacts, RunOutput, SHOWN_ACTS, job_parts, run_parts,
 };
@@ -19,13 +20,13 @@ use crate::job::{JobName, Outcome, RunId};
 use crate::store::KEPT_ENTRIES;
 use crate::view::explanation::When;
 use crate::view::history::TickView;
-use crate::view::job::{Definition, JOBS_PER_PAGE, JobCondition, JobQuery, KnownJob};
-use crate::view::problems::ClusterProblem;
+use crate::view::job::{Definition, JOBS_PER_PAGE, JobCondition, JobQuery, JobState, KnownJob};
+use crate::view::problems::{ClusterProblem, Kind};
 use crate::view::snapshot::Snapshot;
-use crate::view::text::output_line::OutputLine;
 use crate::view::timeline::{LaneOrder, TimelineSpan};
 
 use super::context::{PageContext, store_sight};
+use super::output::seen_output;
 use super::past::picture;
 use super::stream::stream_of;
 
@@ -42,10 +43,25 @@ pub(super) enum PageScreen {
     Home(HomeAddress),
     /// A job, what is asked about it, and the answer once it is known.
     Job { job: JobName, at: String, answer: Option<Result<String, String>> },
-    /// A run, and how it ended with what it printed, once it was read.
-    Run { job: JobName, run: RunId, ended: Option<Box<TickView>> },
+    /// A run.
+    Run(RunScreen),
     /// The replicas.
     Replicas,
+}
+
+/// What the page of a run shows, and what was read for it.
+#[derive(Debug)]
+pub(super) struct RunScreen {
+    job: JobName,
+    run: RunId,
+    /// The byte of its output before which the page shows it; `None`: its end.
+    before: Option<u64>,
+    /// Whether its browser is sent changes, and has what was printed before.
+    is_streamed: bool,
+    /// How it ended, with the end of what it printed, once that was read.
+    ended: Option<Box<TickView>>,
+    /// What was last known of it.
+    known: Option<Box<TickView>>,
 }
 
 /// Answers with the first page.
@@ -67,7 +83,11 @@ pub(super) async fn job(shared: Arc<Shared>, call: AdmittedRequest) -> Response<
 pub(super) async fn run(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let run = call.path("run").and_then(|run| run.parse::<RunId>().ok());
     match job_of(&call).zip(run) {
-        Some((job, run)) => answered(PageScreen::Run { job, run, ended: None }, shared, call).await,
+        Some((job, run)) => {
+            let before = call.query("before").and_then(|before| before.parse().ok());
+            let screen = RunScreen { job, run, before, is_streamed: false, ended: None, known: None };
+            answered(PageScreen::Run(screen), shared, call).await
+        }
         None => error_page(no_such_page(), &shared.options.borrow()),
     }
 }
@@ -89,6 +109,9 @@ pub(super) fn no_such_page() -> ProblemDetails {
 async fn answered(mut screen: PageScreen, shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
     let context = PageContext::of(&shared, &call);
     if call.header(header::ACCEPT).contains("text/event-stream") {
+        if let PageScreen::Run(screen) = &mut screen {
+            screen.is_streamed = true;
+        }
         return stream_of(screen, context, shared, &call);
     }
     match screen.parts(&shared, &context).await {
@@ -105,7 +128,9 @@ impl PageScreen {
     fn title(&self) -> PageTitle<'_> {
         match self {
             Self::Home(_) => PageTitle { text: "Jobs", nav: "/" },
-            Self::Job { job, .. } | Self::Run { job, .. } => PageTitle { text: job.as_str(), nav: "" },
+            Self::Job { job, .. } | Self::Run(RunScreen { job, .. }) => {
+                PageTitle { text: job.as_str(), nav: "" }
+            }
             Self::Replicas => PageTitle { text: "Replicas", nav: "/replicas" },
         }
     }
@@ -119,7 +144,7 @@ impl PageScreen {
         match self {
             Self::Home(address) => home_screen(address, shared, context).await,
             Self::Job { job, at, answer } => job_screen(job, at, answer, shared, context).await,
-            Self::Run { job, run, ended } => run_screen(job, *run, ended, shared, context).await,
+            Self::Run(screen) => screen.parts(shared, context).await,
             Self::Replicas => {
                 let listed = shared.board.list().await?;
                 let view = shared.board.view(&[]).await?;
@@ -148,7 +173,10 @@ async fn home_screen(
     let page = listed.list.page(&query);
     let view = shared.board.view(&page.jobs).await?;
     let problems = &listed.list.problems;
-    let troubled = shared.board.view(&troubled(problems)).await?;
+    let mut troubled = shared.board.view(&troubled(problems)).await?;
+    if context.sees_output() {
+        add_tails(&mut troubled.snapshot, problems, shared).await;
+    }
     let news = shared.board.news().await;
     let picture = shared
         .board
@@ -181,6 +209,22 @@ fn troubled(problems: &[ClusterProblem]) -> Vec<JobName> {
     jobs.dedup();
     jobs.truncate(MOST_TROUBLED);
     jobs
+}
+
+/// Adds the end of what failed runs printed to the jobs of the first problems.
+async fn add_tails(snapshot: &mut Snapshot, problems: &[ClusterProblem], shared: &Shared) {
+    let about_runs = problems.iter().take(TROUBLES_SHOWN).filter(|problem| problem.kind == Kind::LastOutcome);
+    let names: Vec<&JobName> = about_runs.filter_map(|problem| problem.job.as_ref()).collect();
+    let last = |job: &JobState| job.decided().rev().find_map(|tick| tick.run);
+    let jobs = snapshot.jobs.iter().filter(|job| names.contains(&&job.name));
+    let runs: Vec<EndedRun> =
+        jobs.filter_map(|job| Some(EndedRun { job: job.name.clone(), run: last(job)? })).collect();
+    let tails = shared.board.tails(&runs).await;
+    for entry in snapshot.jobs.iter_mut().flat_map(|job| &mut job.entries) {
+        if let Some(tail) = entry.run.and_then(|run| tails.get(&run)) {
+            entry.tail = Some(tail.clone());
+        }
+    }
 }
 
 async fn job_screen(
@@ -243,53 +287,52 @@ async fn read(job: &JobName, shared: &Shared) -> Result<Snapshot, String> {
     Snapshot::take(&*store, vec![known], KEPT_ENTRIES).await.map_err(|error| error.to_string())
 }
 
-async fn run_screen(
-    job: &JobName,
-    run: RunId,
-    ended: &mut Option<Box<TickView>>,
-    shared: &Shared,
-    context: &PageContext,
-) -> Result<Vec<PagePart>, ProblemDetails> {
-    let view = shared.board.view_one(job).await?;
-    let listed = shared.board.list().await?;
-    let Some(state) = view.snapshot.jobs.first() else { return Err(no_such_page()) };
-    let known = state.past().find(|tick| tick.run == Some(run));
-    let is_running = known.as_ref().is_some_and(|tick| tick.outcome == Outcome::Running);
-    let mut unread = None;
-    if !is_running && ended.is_none() {
-        match read(job, shared).await {
-            Ok(snapshot) => {
-                let past = snapshot.jobs.first().into_iter().flat_map(|job| job.decided());
-                *ended = past.into_iter().find(|tick| tick.run == Some(run)).map(Box::new);
-            }
-            Err(why) => unread = Some(why),
-        }
+impl RunScreen {
+    /// Returns what was last known of the run.
+    pub(super) fn tick(&self) -> Option<&TickView> {
+        self.known.as_deref()
     }
-    let Some(tick) = ended.as_deref().or(known.as_ref()) else {
-        let problem = ProblemDetails::new(StatusCode::NOT_FOUND, "no such run");
-        return Err(problem.help(format!("the store keeps the newest {KEPT_ENTRIES} ticks of each job")));
-    };
-    let lines: Vec<OutputLine> = tick
-        .tail
-        .iter()
-        .flat_map(|tail| tail.lines())
-        .map(|line| OutputLine::unstamped(line.as_bytes()))
-        .collect();
-    let elsewhere = format!("It goes on. `solocron logs {job} --follow` shows what it prints.");
-    let output = match &unread {
-        _ if !context.sees_output() => RunOutput::Hidden,
-        Some(why) => RunOutput::Unread(why),
-        None if is_running => RunOutput::Unread(&elsewhere),
-        None if lines.is_empty() => RunOutput::Nothing,
-        None => RunOutput::Lines(&lines, Some("The end of it, as the store keeps it.")),
-    };
-    let facts = RunFacts {
-        job: state,
-        tick,
-        snapshot: &view.snapshot,
-        problems: &listed.list.problems,
-        output,
-        store: store_sight(&view),
-    };
-    Ok(run_parts(&context.frame(view.snapshot.now, None), &facts))
+
+    async fn parts(
+        &mut self,
+        shared: &Shared,
+        context: &PageContext,
+    ) -> Result<Vec<PagePart>, ProblemDetails> {
+        let view = shared.board.view_one(&self.job).await?;
+        let listed = shared.board.list().await?;
+        let Some(state) = view.snapshot.jobs.first() else { return Err(no_such_page()) };
+        let known = state.past().find(|tick| tick.run == Some(self.run));
+        let is_running = known.as_ref().is_some_and(|tick| tick.outcome == Outcome::Running);
+        let is_enough = is_running || self.is_streamed && known.is_some();
+        if !is_enough && self.ended.is_none() {
+            // Without it, the page shows what the board knows.
+            let past = read(&self.job, shared).await.map(|snapshot| snapshot.jobs).unwrap_or_default();
+            let past = past.first().into_iter().flat_map(|job| job.decided());
+            self.ended = past.into_iter().find(|tick| tick.run == Some(self.run)).map(Box::new);
+        }
+        let Some(tick) = self.ended.clone().or(known.map(Box::new)) else {
+            let problem = ProblemDetails::new(StatusCode::NOT_FOUND, "no such run");
+            return Err(problem.help(format!("the store keeps the newest {KEPT_ENTRIES} ticks of each job")));
+        };
+        let sight;
+        let output = match self.is_streamed {
+            true => RunOutput::Untouched,
+            false if !context.sees_output() => RunOutput::Hidden,
+            false => {
+                sight = seen_output(shared, &tick, self.before).await;
+                RunOutput::Seen(&sight)
+            }
+        };
+        let facts = RunFacts {
+            job: state,
+            tick: &tick,
+            snapshot: &view.snapshot,
+            problems: &listed.list.problems,
+            output,
+            store: store_sight(&view),
+        };
+        let parts = run_parts(&context.frame(view.snapshot.now, None), &facts);
+        self.known = Some(tick);
+        Ok(parts)
+    }
 }

@@ -12,7 +12,7 @@ pub(crate) mod top;
 pub(crate) use document::{PageFrame, PageTitle, VisitorSight, page};
 pub(crate) use excerpt::{IN_A_ROW, excerpt};
 pub(crate) use links::{encoded, run_link};
-pub(crate) use output::{HtmlLine, html_lines};
+pub(crate) use output::{HtmlLine, html_lines, piece_html};
 pub(crate) use part::{PagePart, SentParts, rendered};
 pub(crate) use sentence::HtmlSentence;
 pub(crate) use times::{ElapsedTime, RelativeTime, UtcTime};

@@ -17,6 +17,8 @@ pub(crate) struct PagePart {
     hash: u64,
     /// The parts within it, which can be replaced by themselves. `hash` counts only which there are.
     rows: Vec<PagePart>,
+    /// Whether the stream of changes leaves it alone: what is new in it is sent by itself.
+    grows: bool,
 }
 
 /// What a browser has of a page.
@@ -27,7 +29,12 @@ impl PagePart {
     /// Returns the part that a template makes.
     pub(crate) fn of(id: impl Into<String>, template: &impl Template) -> Self {
         let html = rendered(template);
-        Self { id: id.into(), hash: hash_of(&html), html, rows: Vec::new() }
+        Self { id: id.into(), hash: hash_of(&html), html, rows: Vec::new(), grows: false }
+    }
+
+    /// Returns the part that a template makes, which is never replaced: what is new in it is sent by itself.
+    pub(crate) fn growing(id: impl Into<String>, template: &impl Template) -> Self {
+        Self { grows: true, ..Self::of(id, template) }
     }
 
     /// Returns a part with parts within it. `framed` makes the element around the elements of the rows.
@@ -40,7 +47,7 @@ impl PagePart {
         let mut hasher = DefaultHasher::new();
         hash_of(&rendered(&framed(String::new()))).hash(&mut hasher);
         rows.iter().for_each(|row| row.id.hash(&mut hasher));
-        Self { id: id.into(), html, hash: hasher.finish(), rows }
+        Self { id: id.into(), html, hash: hasher.finish(), rows, grows: false }
     }
 }
 
@@ -55,7 +62,7 @@ impl SentParts {
     /// Returns the parts that a browser does not have as they are now, and notes that it is sent these.
     pub(crate) fn changes<'p>(&mut self, parts: &'p [PagePart]) -> Vec<&'p PagePart> {
         let mut changed = Vec::new();
-        for part in parts {
+        for part in parts.iter().filter(|part| !part.grows) {
             if self.0.insert(part.id.clone(), part.hash) != Some(part.hash) {
                 changed.push(part);
                 self.0.extend(part.rows.iter().map(|row| (row.id.clone(), row.hash)));
@@ -129,6 +136,15 @@ mod tests {
         assert_eq!(ids(&sent.changes(&after)), [""; 0]);
         assert_eq!(sent.digest(), SentParts::of(&after).digest());
         assert_ne!(sent.digest(), SentParts::of(&before).digest());
+    }
+
+    #[test]
+    fn a_part_that_grows_is_never_replaced_and_does_not_count_in_what_a_browser_has() {
+        let grown = |text| PagePart::growing("b", &Paragraph { text, ago: "" });
+        let both = [paragraph("a", "one", ""), grown("two")];
+        let mut sent = SentParts::of(&both);
+        assert_eq!(sent.digest(), SentParts::of(&both[..1]).digest());
+        assert_eq!(ids(&sent.changes(&[paragraph("a", "one", ""), grown("three")])), [""; 0]);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::http::page::assets::ASSETS;
 use crate::http::page::home::HomeAddress;
-use crate::http::page::job::{AskedWhy, JobActs, JobFacts, RunFacts, RunOutput, job_parts, run_parts};
+use crate::http::page::job::{
+    AskedWhy, JobActs, JobFacts, OutputSight, RunFacts, RunOutput, job_parts, run_parts,
+};
 use crate::http::page::replicas::replicas_parts;
 use crate::http::page::shell::{HtmlSentence, PageFrame, PagePart, PageTitle, StoreSight, page};
 use crate::http::page::testing::{EVIL, MARIA, Scene, ago, frame, notes};
@@ -60,7 +62,9 @@ fn run_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
     ]
     .map(|line| OutputLine::stored(line.as_bytes()))
     .into();
-    let output = RunOutput::Lines(&lines, None);
+    let note = "From node-b, which is asked through the store.".to_owned();
+    let sight = OutputSight { lines, note, older: Some(4_096), is_whole: true, ..OutputSight::default() };
+    let output = RunOutput::Seen(&sight);
     let (snapshot, store) = (&scene.snapshot, scene.store);
     run_parts(&in_file(), &RunFacts { job, tick, snapshot, problems: &problems, output, store })
 }

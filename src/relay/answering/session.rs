@@ -1,32 +1,21 @@
 //! The answer to one question: what the run has printed, and what it prints within the next seconds.
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::run::{Disk, LogRange, LogStart, RunLogs, read_range};
+use crate::relay::answer::{OutputAnswer, OutputEnd, PIECE_BYTES};
+use crate::relay::local::LocalOutput;
+use crate::relay::look::{LOOK_EVERY, LogStep};
+use crate::relay::question::OutputQuestion;
+use crate::run::{LogRange, LogStart};
 use crate::store::{Slip, Store};
 
-use super::answer::{OutputAnswer, OutputEnd, PIECE_BYTES};
 use super::budget::ByteBudget;
-use super::question::OutputQuestion;
 
 /// An answer lasts for so long: an asker that has gone costs no more.
 const LASTS: Duration = Duration::from_secs(5);
-
-/// How often the log is read for more: people take this delay for immediate.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// An asker hears this often that nothing new was printed.
-const ALIVE_EVERY: Duration = Duration::from_secs(1);
-
-/// A run that is just being started has neither log nor sign for a moment.
-const ABSENT_AFTER: Duration = Duration::from_secs(1);
-
-/// The log of a run is read within this time, or not at all: an asker that waits is told why.
-const DISK_PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// A part of the answer that does not fit into the slip is left again after this pause, for at most this long: the asker
 /// collects slowly, or has gone.
@@ -40,9 +29,7 @@ const TTL: Duration = Duration::from_secs(10);
 pub(super) struct AnswerSources {
     pub(super) store: Arc<dyn Store>,
     /// The stored runs of its state folder.
-    pub(super) logs: Arc<RunLogs>,
-    /// Its patience is not that of the runs: no reading holds up their writing.
-    pub(super) disk: Disk,
+    pub(super) local: LocalOutput,
     pub(super) budget: Mutex<ByteBudget>,
 }
 
@@ -57,22 +44,6 @@ pub(super) struct AnswerSession {
     part: u32,
     /// When the last part was left.
     told: Option<Instant>,
-}
-
-/// What was found of a run.
-#[derive(Debug)]
-struct LogLook {
-    is_running: bool,
-    range: LogRange,
-}
-
-/// What to do after a look.
-#[derive(Debug, PartialEq, Eq)]
-enum AnswerStep {
-    /// Leave what was read and, if there is an end, no more.
-    Leave(Option<OutputEnd>),
-    /// Look again later.
-    Wait,
 }
 
 impl AnswerSession {
@@ -92,13 +63,20 @@ impl AnswerSession {
         let mut start = self.question.start;
         let mut read = 0;
         loop {
-            let look = match self.look(start).await {
+            let look = match self
+                .sources
+                .local
+                .look(&self.question.job, self.question.run, start, PIECE_BYTES)
+                .await
+            {
                 Ok(look) => look,
                 Err(error) => return self.end(OutputEnd::Unreadable(error.to_string()), read).await,
             };
-            let step = step(&look, self.began, self.told, Instant::now());
-            let has_more = look.range.next() < look.range.size && !look.range.bytes.is_empty();
-            if let AnswerStep::Leave(end) = step {
+            let now = Instant::now();
+            let step = look.step(self.began, self.told, now);
+            let has_more = look.has_more();
+            let is_enough = self.question.up_to_now && !has_more;
+            if let LogStep::Tell(end) = within_its_time(step, now.duration_since(self.began), is_enough) {
                 read = look.range.next();
                 start = LogStart::Byte(read);
                 let is_last = end.is_some();
@@ -113,18 +91,6 @@ impl AnswerSession {
                 sleep(LOOK_EVERY).await;
             }
         }
-    }
-
-    /// Reads the next piece of the log, off the runtime.
-    async fn look(&self, start: LogStart) -> io::Result<LogLook> {
-        let (logs, job, run) = (Arc::clone(&self.sources.logs), self.question.job.clone(), self.question.run);
-        let work = move || {
-            // Checked before reading, so that everything printed up to the end of the run is read.
-            let is_running = logs.is_running(&job, run);
-            let range = read_range(&logs.log_path(&job, run), start, PIECE_BYTES)?;
-            Ok(LogLook { is_running, range })
-        };
-        self.sources.disk.work(DISK_PATIENCE, work, drop).await
     }
 
     async fn end(&mut self, end: OutputEnd, from: u64) -> bool {
@@ -156,53 +122,39 @@ impl AnswerSession {
     }
 }
 
-/// Returns what to do after a look, in an answer that began then, and whose last part was left then.
-fn step(look: &LogLook, began: Instant, told: Option<Instant>, now: Instant) -> AnswerStep {
-    let LogLook { is_running, range } = look;
-    let lasts = now.duration_since(began);
-    let pause = (lasts >= LASTS).then_some(OutputEnd::Pause);
-    if !range.bytes.is_empty() || range.missing > 0 {
-        return AnswerStep::Leave(pause);
-    }
-    match (*is_running, range.exists) {
-        (false, true) => AnswerStep::Leave(Some(OutputEnd::Over)),
-        (false, false) if lasts >= ABSENT_AFTER => AnswerStep::Leave(Some(OutputEnd::Absent)),
-        _ if pause.is_some() => AnswerStep::Leave(pause),
-        _ if told.is_none_or(|told| now.duration_since(told) >= ALIVE_EVERY) => AnswerStep::Leave(None),
-        _ => AnswerStep::Wait,
+/// Returns what to do after a look: once the time of an answer is over, or everything is sent that is wanted, the next part
+/// is its last one.
+fn within_its_time(step: LogStep, lasts: Duration, is_enough: bool) -> LogStep {
+    match step {
+        LogStep::Tell(None) if is_enough => LogStep::Tell(Some(OutputEnd::Pause)),
+        LogStep::Tell(None) | LogStep::Wait if lasts >= LASTS => LogStep::Tell(Some(OutputEnd::Pause)),
+        step => step,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::relay::asker::{ANSWER_WITHIN, SILENT_AFTER};
+    use crate::relay::local::DISK_PATIENCE;
+    use crate::relay::look::ALIVE_EVERY;
 
     use super::*;
 
     #[test]
-    fn an_answer_goes_on_until_its_time_the_run_or_the_log_is_over() {
-        use AnswerStep::{Leave, Wait};
-        use OutputEnd::{Absent, Over, Pause};
-        let began = Instant::now();
-        let ms = |ms| began + Duration::from_millis(ms);
-        for (bytes, is_running, exists, told, now, expected) in [
-            ("one\n", true, true, None, 0, Leave(None)),
-            ("one\n", false, true, Some(0), 1, Leave(None)),
-            ("one\n", true, true, Some(4_900), 5_000, Leave(Some(Pause))),
-            ("", true, false, None, 0, Leave(None)),
-            ("", true, true, Some(0), 999, Wait),
-            ("", true, true, Some(0), 1_000, Leave(None)),
-            ("", true, true, Some(4_900), 5_000, Leave(Some(Pause))),
-            ("", false, true, None, 0, Leave(Some(Over))),
-            ("", false, true, Some(4_900), 5_000, Leave(Some(Over))),
-            ("", false, false, None, 0, Leave(None)),
-            ("", false, false, Some(0), 999, Wait),
-            ("", false, false, Some(0), 1_000, Leave(Some(Absent))),
+    fn an_answer_goes_on_until_its_time_or_the_output_is_over() {
+        use LogStep::{Tell, Wait};
+        let over = || Tell(Some(OutputEnd::Over));
+        for (step, ms, expected) in [
+            (Tell(None), 4_999, Tell(None)),
+            (Wait, 4_999, Wait),
+            (Tell(None), 5_000, Tell(Some(OutputEnd::Pause))),
+            (Wait, 5_000, Tell(Some(OutputEnd::Pause))),
+            (over(), 5_000, over()),
         ] {
-            let range = LogRange { from: 0, missing: 0, bytes: bytes.into(), size: 4, exists };
-            let found = step(&LogLook { is_running, range }, began, told.map(ms), ms(now));
-            assert_eq!(found, expected, "{bytes:?} {is_running} {exists} {told:?} {now}");
+            assert_eq!(within_its_time(step, Duration::from_millis(ms), false), expected, "{ms}");
         }
+        assert_eq!(within_its_time(Tell(None), Duration::ZERO, true), Tell(Some(OutputEnd::Pause)));
+        assert_eq!(within_its_time(over(), Duration::ZERO, true), over());
     }
 
     #[test]

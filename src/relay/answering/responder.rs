@@ -1,7 +1,6 @@
 //! The side of a replica: it takes questions from its slip and answers some of them at a time. It runs beside the replica's
 //! work, and nothing of that waits for it.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,12 +12,11 @@ use tracing::debug;
 
 use crate::job::{NodeName, RunId};
 use crate::metrics::{HttpTally, OutputResult};
-use crate::run::{Disk, RunLogs};
+use crate::relay::local::LocalOutput;
+use crate::relay::question::OutputQuestion;
 use crate::store::{Slip, Store, Wake};
-use crate::time::{Clock, SystemClock};
 
 use super::budget::ByteBudget;
-use super::question::OutputQuestion;
 use super::rates::AskerRates;
 use super::session::{AnswerSession, AnswerSources};
 
@@ -38,7 +36,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct OutputResponder {
     node: NodeName,
-    logs: RunLogs,
+    local: LocalOutput,
 }
 
 /// The work of a responder.
@@ -55,15 +53,15 @@ struct Responding {
 
 impl OutputResponder {
     /// Returns the responder of this replica, for the runs of its state folder.
-    pub fn new(node: NodeName, state_dir: &Path) -> Self {
-        Self { node, logs: RunLogs::new(state_dir, Arc::new(|| SystemClock.utc())) }
+    pub fn new(node: NodeName, local: LocalOutput) -> Self {
+        Self { node, local }
     }
 
     /// Answers until it is stopped, and counts what became of each question.
     pub async fn run(self, store: Arc<dyn Store>, tally: Arc<HttpTally>, stop: CancellationToken) {
         let slip = Slip::Ask(self.node);
         let mut wakes = Some(store.wakes());
-        let mut responding = Responding::new(Arc::clone(&store), self.logs, tally);
+        let mut responding = Responding::new(Arc::clone(&store), self.local, tally);
         let (mut last, mut next) = (Instant::now(), Instant::now());
         loop {
             tokio::select! {
@@ -102,9 +100,9 @@ async fn received(wakes: &mut Option<mpsc::Receiver<Wake>>) -> Option<Wake> {
 }
 
 impl Responding {
-    fn new(store: Arc<dyn Store>, logs: RunLogs, tally: Arc<HttpTally>) -> Self {
+    fn new(store: Arc<dyn Store>, local: LocalOutput, tally: Arc<HttpTally>) -> Self {
         let budget = Mutex::new(ByteBudget::new(Instant::now()));
-        let sources = AnswerSources { store, logs: Arc::new(logs), disk: Disk::default(), budget };
+        let sources = AnswerSources { store, local, budget };
         Self {
             sources: Arc::new(sources),
             tally,
