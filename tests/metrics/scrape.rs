@@ -43,7 +43,7 @@ fn shape(text: &str) -> String {
     for (name, (kind, sets)) in metrics {
         shape.push_str(&format!("{name} {kind}\n"));
         for (labels, bounds) in sets {
-            shape.push_str(&format!("    {labels} {}", bounds.join(" ")).trim_end().to_owned());
+            shape.push_str(format!("    {labels} {}", bounds.join(" ")).trim_end());
             shape.push('\n');
         }
     }
