@@ -56,7 +56,7 @@ pub(crate) struct Browser {
     session: String,
     /// Whether a test has looked at what its pages logged and requested.
     is_checked: bool,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 /// Why a command was refused.
@@ -93,9 +93,8 @@ impl Browser {
             .unwrap_or_else(|error| panic!("chromedriver: {error}; try `make tools`"));
         let port = port_of(&mut driver);
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let mut browser =
-            Self { driver, address, session: String::new(), is_checked: false, _profile: profile };
-        let folder = format!("--user-data-dir={}", browser._profile.path().join("profile").display());
+        let mut browser = Self { driver, address, session: String::new(), is_checked: false, profile };
+        let folder = format!("--user-data-dir={}", browser.profile.path().join("profile").display());
         let all: Vec<&str> = ARGUMENTS.iter().chain(arguments).copied().chain([folder.as_str()]).collect();
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "goog:chromeOptions": { "args": all },
