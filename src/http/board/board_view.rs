@@ -269,12 +269,10 @@ impl Board {
         let list = match &kept.list {
             Some((made, list)) if now.since(*made) < LISTED_FOR => Arc::clone(list),
             _ => {
-                let rest = kept.snapshot(store_now, &peers_of(&facts), Some(&[]));
-                let list = kept.table.lend_all(|jobs| {
-                    let snapshot = Snapshot { jobs, ..rest };
-                    let list = self.expecting(|expected| JobList::of(&snapshot, expected));
-                    (snapshot.jobs, Arc::new(list))
+                let list = kept.look_at_all(store_now, &peers_of(&facts), |snapshot| {
+                    self.expecting(|expected| JobList::of(snapshot, expected))
                 });
+                let list = Arc::new(list);
                 let due = list.jobs().iter().filter(|job| job.due.is_some()).map(|job| &job.name);
                 kept.table.doubt_due(due, now);
                 kept.list = Some((now, Arc::clone(&list)));
@@ -339,5 +337,20 @@ impl LookedAt {
         };
         let snapshot = Snapshot::of(now, peers.to_vec(), states);
         Snapshot { concerns: self.concerns.clone(), blocked: self.blocked.clone(), ..snapshot }
+    }
+
+    /// Calls a function with all jobs as a snapshot at this time by the store's clock.
+    pub(super) fn look_at_all<T>(
+        &mut self,
+        now: UtcMillis,
+        peers: &[Peer],
+        look: impl FnOnce(&Snapshot) -> T,
+    ) -> T {
+        let rest = self.snapshot(now, peers, Some(&[]));
+        self.table.lend_all(|jobs| {
+            let snapshot = Snapshot { jobs, ..rest };
+            let seen = look(&snapshot);
+            (snapshot.jobs, seen)
+        })
     }
 }
