@@ -12,6 +12,8 @@
 # make rolling SECONDS=60   three replicas under load, restarted one after the other all the while
 # make fuzz SECONDS=60   tries inputs on everything that reads what comes from outside, so long each; make test reads once
 #              more what was found (tests/corpora)
+# make screens  pictures of every page of HTTP, healthy and in trouble, in both themes and on a phone, into target/screens
+# make browser  the page in Chromium: what it shows, its keys, on a phone, without scripts, how accessible it is
 # make image   the image, built from the Dockerfile by buildah and run for real: three containers and a Redis; needs root
 # make unit    the hardened unit under a systemd of its own, in a container; needs root
 # make run     three replicas of ./jobs.toml on this machine
@@ -40,8 +42,14 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # The tests' tools, each with the Debian package that has it. Debian keeps those of a PostgreSQL server off PATH.
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql \
-	promtool:prometheus
-# What `make bench` and `make flood` need.
+	promtool:prometheus prometheus:prometheus
+
+# What `make browser` and `make screens` need besides: a browser, and what checks in it how accessible the page is.
+BROWSER_TOOLS := $(TOOLS) chromium:chromium chromedriver:chromium-driver curl:curl
+AXE := axe-core-4.14.1
+AXE_SHA256 := e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
+
+# What `make bench` and `make flood` need besides.
 BENCH_TOOLS := $(TOOLS) wrk:wrk taskset:util-linux
 
 # What `make image` and `make unit` need besides.
@@ -49,7 +57,8 @@ CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:system
 
 FUZZ_TARGETS := jobs_toml cron store_url answer hint record guard
 
-.PHONY: test campaign switches check model simulate weeks random rolling fuzz image unit run bench flood tools bench-tools container-tools fmt clippy doc deny advisories
+.PHONY: test browser campaign switches check model simulate weeks random rolling fuzz screens image unit run bench flood tools \
+	browser-tools bench-tools container-tools fmt clippy doc deny advisories
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -102,6 +111,16 @@ fuzz:
 			-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 || exit 1; \
 	done
 
+# The pages of a made-up cluster are written by a test of the library, and pictured with those of a real one.
+screens: export SOLOCRON_SCREENS = $(CURDIR)/target/screens
+screens: browser-tools
+	rm -rf target/screens && mkdir -p target/screens
+	$(CARGO) test $(FEATURES) --lib http::page::testing
+	$(CARGO) test $(FEATURES) --test browser screens::
+
+browser: browser-tools
+	$(CARGO) nextest run $(FEATURES) --ignore-default-filter --test browser
+
 image: container-tools
 	$(SUDO) tests/containers/image.sh
 
@@ -118,6 +137,12 @@ bench: bench-tools
 
 flood: bench-tools
 	$(CARGO) bench --bench pace -- flood
+
+browser-tools: TOOLS := $(BROWSER_TOOLS)
+browser-tools: tools
+	@[ -e target/$(AXE)/package/axe.min.js ] || { mkdir -p target/$(AXE) && \
+		curl -sSfL -o target/$(AXE).tgz https://registry.npmjs.org/axe-core/-/$(AXE).tgz && \
+		echo "$(AXE_SHA256)  target/$(AXE).tgz" | sha256sum --quiet -c && tar -xzf target/$(AXE).tgz -C target/$(AXE); }
 
 bench-tools: TOOLS := $(BENCH_TOOLS)
 bench-tools: tools

@@ -115,6 +115,19 @@ impl Snapshot {
         }
     }
 
+    /// Reads the newest entries of all jobs, without their output.
+    pub(crate) async fn glance(&mut self, store: &dyn Store, newest: usize) -> Result<(), StoreError> {
+        let names: Vec<JobName> = self.jobs.iter().map(|job| job.name.clone()).collect();
+        let glances = store.glance(&names, newest).await?;
+        for (job, glance) in self.jobs.iter_mut().zip(glances) {
+            match glance.unread {
+                None => job.entries = glance.entries,
+                Some(why) => job.unread = Some(why),
+            }
+        }
+        Ok(())
+    }
+
     /// Reads more entries of those jobs that `wanted` selects.
     pub(crate) async fn deepen(
         &mut self,

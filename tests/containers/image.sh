@@ -55,7 +55,9 @@ container=$(buildah from --pull=never solocron)
 root=$(buildah mount "$container")
 found=$(find "$root" -xdev -perm /6000 -type f)
 [[ -z $found ]] || fail "these gain privileges: $found"
-echo "built: user $user, nothing gains privileges"
+buildah inspect --type image --format '{{.OCIv1.Config.Env}} {{.OCIv1.Config.ExposedPorts}}' solocron > "$work/config.log"
+grep -q 'SOLOCRON_LISTEN=0.0.0.0:7070.*7070/tcp' "$work/config.log" || fail "it does not listen on port 7070 of all addresses"
+echo "built: user $user, nothing gains privileges, listens on all addresses"
 
 # The settings that are used below are those of the file.
 for setting in 'cap_drop: \[ALL\]' 'no-new-privileges:true' 'read_only: true' 'tmpfs: \[/tmp\]' 'pids_limit: 512' 'replicas: 3' \
@@ -89,9 +91,9 @@ JOBS
 printf '127.0.0.1 localhost redis\n' > "$work/etc/hosts"
 cat > "$work/container" << 'CONTAINER'
 #!/bin/bash
-# container ROOT WORK NAME: one container, in this process's namespaces.
+# container ROOT WORK NAME PORT: one container, in this process's namespaces; the containers share a network, so each has its port.
 set -e
-root=$1 work=$2
+root=$1 work=$2 port=$4
 hostname "$3"
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
@@ -108,7 +110,7 @@ mount --bind "$work/etc/hosts" "$root/etc/hosts"
 mount -o remount,bind,ro "$root"
 exec chroot "$root" setpriv --reuid=7070 --regid=7070 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all \
     prlimit --nproc=512 env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin SOLOCRON_STATE_DIR=/var/lib/solocron \
-    SOLOCRON_STORE="$SOLOCRON_STORE" sh -c 'cd /var/lib/solocron && exec /usr/local/bin/solocron run --log-format json'
+    SOLOCRON_STORE="$SOLOCRON_STORE" SOLOCRON_LISTEN="0.0.0.0:$port" sh -c 'cd /var/lib/solocron && exec /usr/local/bin/solocron run --log-format json'
 CONTAINER
 chmod +x "$work/container"
 cat > "$work/all" << 'ALL'
@@ -120,19 +122,31 @@ redis-server --port 6379 --appendonly yes --save '' --dir "$work" --maxmemory-po
 redis=$!
 export SOLOCRON_STORE="redis://:$3@redis:6379/0"
 containers=()
+port=7070
 for name in a b c; do
-    unshare --mount --pid --ipc --uts --fork "$work/container" "$root" "$work" "$name" > "$work/$name.log" 2>&1 &
+    unshare --mount --pid --ipc --uts --fork "$work/container" "$root" "$work" "$name" "$port" > "$work/$name.log" 2>&1 &
     containers+=($!)
+    port=$((port + 1))
 done
 for _ in $(seq 600); do [[ -e $work/state/once && $(wc -l < "$work/state/once") -ge 12 ]] && break; sleep 0.1; done
+# The health check of compose.yaml, as it is written there, by the shell of the image; and what is closed without tokens.
+ask() { exec 3<> "/dev/tcp/127.0.0.1/$1" && printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$2" >&3 && head -1 <&3 | tr -d '\r'; }
+chroot "$root" bash -c "$(cat "$work/healthcheck")" && echo "healthy" || echo "not healthy"
+for port in 7070 7071 7072; do echo "ready $(ask "$port" /readyz)"; done
+echo "page $(ask 7070 /)"
 for container in "${containers[@]}"; do pkill -TERM -P "$container"; done
 for container in "${containers[@]}"; do wait "$container"; echo "ended $?"; done
 kill "$redis"
 wait
 ALL
 chmod +x "$work/all"
+sed -n "s/^ *test: \[\"CMD\", \"bash\", \"-c\", \"\(.*\)\"\]$/\1/p" "$project/compose.yaml" | sed 's/\\\\/\\/g' > "$work/healthcheck"
+[[ -s $work/healthcheck ]] || fail "compose.yaml has no health check"
 timeout 120 unshare --net --mount --propagation private "$work/all" "$root" "$work" "$password" > "$work/ends" || fail "the containers: $(cat "$work/ends")"
-[[ $(sort -u "$work/ends") == "ended 0" && $(wc -l < "$work/ends") == 3 ]] || fail "a container did not drain: $(cat "$work/ends")"
+[[ $(grep -c '^ended 0$' "$work/ends") == 3 ]] || fail "a container did not drain: $(cat "$work/ends")"
+grep -qx healthy "$work/ends" || fail "the health check of compose.yaml fails: $(cat "$work/ends")"
+[[ $(grep -c '^ready HTTP/1.1 200' "$work/ends") == 3 ]] || fail "a container is not ready: $(cat "$work/ends")"
+grep -qx 'page HTTP/1.1 40[13].*' "$work/ends" || fail "the page is open without tokens: $(cat "$work/ends")"
 ran=$(wc -l < "$work/state/once")
 (( ran >= 12 )) || fail "only $ran ticks ran"
 twice=$(sort "$work/state/once" | uniq -d)

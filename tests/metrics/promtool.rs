@@ -10,10 +10,17 @@ use solocron::job::JobSpec;
 use solocron::metrics::{ExpositionFormat, HttpTally, JobSeries, Metrics, ReplicaFigures, SeriesMode};
 use solocron::time::{Clock, SystemClock};
 
+use crate::process::Scene;
+use crate::stage::Scraped;
+
 /// Names that an exposition has to escape, or must not take for its own.
 const FILE: &str = "[cluster]\nstore = \"local\"\n\
     [jobs.backup]\nschedule = \"@daily\"\nshell = \"x\"\n\
     [jobs.\"a.b-c_d\"]\nschedule = \"* * * * * *\"\nshell = \"x\"\n";
+
+/// A job that succeeds every second, and one that fails.
+const BUSY: &str = "[cluster]\nstore = \"local\"\n[jobs.good]\nschedule = \"* * * * * *\"\nshell = \"true\"\n\
+    [jobs.bad]\nschedule = \"* * * * * *\"\nshell = \"exit 3\"\n";
 
 /// Runs `promtool` with these arguments in the folder of the docs, and this text as its input.
 fn promtool(arguments: &[&str], input: &str) -> Output {
@@ -59,6 +66,17 @@ fn the_rules_are_valid_and_each_fires_when_it_should_and_not_otherwise() {
     assert!(checked.contains("15 rules found"), "{checked}");
     let tested = said(&promtool(&["test", "rules", "alerts_test.yml"], ""));
     assert!(tested.contains("SUCCESS"), "{tested}");
+}
+
+#[test]
+fn the_checker_finds_no_fault_with_a_scrape_of_a_busy_replica() {
+    let scene = Scene::new(BUSY);
+    let replica = Scraped::start(&scene, "n");
+    for (job, result) in [("good", "ok"), ("bad", "failed")] {
+        let series = format!("solocron_job_ticks_total{{job_name=\"{job}\",result=\"{result}\"}}");
+        replica.wait_for(&series, |ticks| ticks > 0.0);
+    }
+    assert_eq!(said(&promtool(&["check", "metrics"], &replica.answer("", "").body)), "");
 }
 
 #[test]

@@ -38,6 +38,7 @@ fn word(text: &str) -> &str {
         _ if is_made_of(value, ":.") && value.contains(':') => "<time>",
         _ if is_made_of(value, "-") && value.contains('-') => "<date>",
         _ if is_node(value) => "<node>",
+        _ if is_history(value) => "<history>",
         _ => return text,
     };
     match name {
@@ -66,6 +67,11 @@ fn is_run(text: &str) -> bool {
     text.len() >= 13 && text.chars().all(is_part) && text.as_bytes()[8] == b'-'
 }
 
+/// `▄◇▅`: as many signs as ticks were decided.
+fn is_history(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c == '◇' || ('▁'..='█').contains(&c))
+}
+
 /// `n1` of the quick start, `vm-1` of `run --replicas`.
 fn is_node(text: &str) -> bool {
     ["n", "vm-"]
@@ -78,6 +84,7 @@ fn what_differs_is_masked_and_the_rest_is_not() {
     for (left, right) in [
         ("n1  live  42s  now  0.1.0  3e7ae631", "n3  live   1m 24s  1s ago  0.1.0  3e7ae631  6ms/1.2s"),
         ("report  in 17s  succeeded  2s ago  n3", "report  now  succeeded  12s ago  n1"),
+        ("report  ▄▅▁  in 17s", "report  ▄  in 2s"),
         (
             "11-26 01:04:00  01:04:07  report  interrupted (node_lost)  n3  0ms  4.2s",
             "01-01 00:00:30  00:01:00  report  interrupted (node_lost)  n1  12ms 11s",
@@ -94,6 +101,7 @@ fn what_differs_is_masked_and_the_rest_is_not() {
         ("n1  live  42s", "n1  gone  42s"),
         ("report  succeeded", "report  failed"),
         ("n1  live  report", "n1  live"),
+        ("report  ▄▅▁  in 17s", "report  ▄✗  in 2s"),
         ("3 replicas", "2 replicas"),
         ("0.1.0  3e7ae631", "0.1.0  3e7ae632"),
     ] {

@@ -108,6 +108,9 @@ pub enum ReadCommand {
     #[command(
         after_help = "What is wrong comes first. Times are the store's. With JOB: its schedule in words, its policies, its last \
         runs and its coming ticks.\n\n\
+        HISTORY and `ticks` draw the newest ticks, the last one at the right. A bar is a run that succeeded: the longer it took, \
+        the higher the bar. Other signs: ✗ did not succeed, ◇ skipped, ◆ missed, ↻ succeeded as a rerun, □ killed, ? not known; \
+        with --ascii 1 to 8, and x s m r k ?.\n\n\
         Exit codes: 0 (1 with --check, when anything is wrong), 2 unknown job, 69 store unreachable, 78 no usable [cluster]."
     )]
     Status(StatusArgs),
@@ -236,10 +239,10 @@ pub struct RunArgs {
         hide_possible_values = true
     )]
     pub job_output: OutputArg,
-    /// The address of health and metrics [default: the file's `listen`, else 127.0.0.1:7070]
+    /// The address of page, API, health and metrics [default: the file's `listen`, else 127.0.0.1:7070]
     #[arg(long, value_name = "ADDR", value_parser = parse_listen, env = "SOLOCRON_LISTEN")]
     pub listen: Option<SocketAddr>,
-    /// Neither health nor metrics; beats `--listen`
+    /// No page, no API, neither health nor metrics; beats `--listen`
     #[arg(long, env = "SOLOCRON_NO_HTTP", value_parser = clap::builder::FalseyValueParser::new())]
     pub no_http: bool,
     /// How far its port is above the one of `listen`
@@ -305,6 +308,9 @@ pub struct StatusArgs {
     /// Show it anew every two seconds, until Ctrl-C; on a terminal in place
     #[arg(long, conflicts_with_all = ["check", "format"])]
     pub watch: bool,
+    /// Draw with letters and digits, for terminals without Unicode
+    #[arg(long)]
+    pub ascii: bool,
     /// Without a file.
     #[command(flatten)]
     pub place: PlaceArgs,

@@ -152,7 +152,7 @@ pub(crate) const KEYS: &[Key] = &[
         HTTP,
         "listen",
         Absent::Is("\"127.0.0.1:7070\""),
-        "address of [health and metrics](http.md). `run --replicas N` takes this port and the N − 1 after it",
+        "address of [page, API, health and metrics](http.md). `run --replicas N` takes this port and the N − 1 after it",
     )
     .or(&["address", "bind", "port"]),
     key(
@@ -162,7 +162,13 @@ pub(crate) const KEYS: &[Key] = &[
         "names by which browsers reach it, besides `localhost`, this machine's name and that of `url`. IP addresses always pass",
     )
     .or(&["host"]),
-    key(HTTP, "url", NONE, "base of links, where a proxy or a balancer has an address of its own"),
+    key(
+        HTTP,
+        "url",
+        NONE,
+        "base of links, where a proxy or a balancer has an address of its own. With `https`, the cookie of the login is sent \
+         over TLS alone",
+    ),
     key(HTTP, "tokens", NONE, "who may read, and who may act, see below"),
     key(
         TOKEN,

@@ -10,7 +10,8 @@ const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src '
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    // With `no-referrer`, browsers would send forms without their origin, by which the login is protected over plain HTTP.
+    (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (header::CACHE_CONTROL, "no-store"),

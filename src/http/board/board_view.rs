@@ -23,7 +23,7 @@ use super::turns::{StoreTurn, StoreTurns};
 const WAITS_FOR: Duration = Duration::from_secs(2);
 
 /// How long the list of all jobs is used again.
-const LISTED_FOR: Duration = Duration::from_secs(1);
+const LISTED_FOR: Duration = Duration::from_millis(500);
 
 /// What the HTTP side knows of all jobs.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Board {
         self.view_jobs(None).await
     }
 
-    /// Returns how all jobs stand. It is at most a second older than what is known.
+    /// Returns how all jobs stand. It is at most half a second older than what is known.
     pub(crate) async fn list(&self) -> Result<BoardList, Unread> {
         self.see(|kept| self.list_of(kept)).await
     }

@@ -11,7 +11,9 @@ use crate::view::snapshot::Snapshot;
 use crate::view::text::short_text::short_hash;
 use crate::view::text::time_format::span;
 
-use super::shell::{ElapsedTime, PageFrame, PagePart, RelativeTime, StoreSight, run_link, top_part};
+use super::shell::{
+    ElapsedTime, HtmlSentence, PageFrame, PagePart, RelativeTime, StoreSight, run_link, top_part,
+};
 
 /// At most so many runs of a replica are listed.
 const MOST_RUNS: usize = 20;

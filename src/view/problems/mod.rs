@@ -246,6 +246,9 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     if !job.definition.may_run() {
         return None;
     }
+    if job.entries.is_empty() {
+        return unread_failures(job, now);
+    }
     let counting = || job.decided().rev().filter(|tick| !is_neutral(tick.outcome));
     let streak: Vec<TickView> = counting().take_while(|tick| !is_well(tick.outcome)).collect();
     let (newest, oldest) = (streak.first()?, streak.last()?);
@@ -264,6 +267,20 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
         node: newest.node.clone(),
         since,
         count: known.then_some(count),
+        ..ClusterProblem::of_job(job, Kind::LastOutcome, message)
+    })
+}
+
+/// Reports a job of which no entry was read, and whose record counts failures.
+fn unread_failures(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
+    let record = job.record.as_ref().filter(|record| record.failures_in_row > 0)?;
+    let (name, count) = (&job.name, record.failures_in_row);
+    let row = record.failing_since.map(|since| in_a_row(since, count, true, now)).unwrap_or_default();
+    let message = format!("`{name}`: its last tick did not succeed (see `solocron history {name}`){row}");
+    let since = record.failing_since.map(Rfc3339);
+    Some(ClusterProblem {
+        since,
+        count: Some(count),
         ..ClusterProblem::of_job(job, Kind::LastOutcome, message)
     })
 }

@@ -208,6 +208,20 @@ async fn failures_before_and_after_a_killed_run_are_in_a_row() {
 }
 
 #[tokio::test]
+async fn failures_are_known_from_the_record_before_any_entry_was_read() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    let now = snapshot.now;
+    let job = &mut snapshot.jobs[0];
+    job.entries.clear();
+    let record = job.record.as_mut().expect("a record");
+    (record.failures_in_row, record.failing_since) = (3, Some(now));
+    let problem = problems(&snapshot, bench.expected()).remove(0);
+    assert_eq!((problem.kind, problem.count), (Kind::LastOutcome, Some(3)));
+    assert!(problem.message.contains("its last tick did not succeed"), "{}", problem.message);
+    assert!(problem.message.contains("; 3 ticks in a row since "), "{}", problem.message);
+}
+
+#[tokio::test]
 async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() {
     let (bench, mut snapshot) = healthy(FILE).await;
     let folded = HistoryEntry {

@@ -21,7 +21,11 @@ const MOST_BANDS: usize = 100;
 const SAME_EVENT: Duration = Duration::from_secs(10);
 
 /// A time in which a replica did not reach the store.
-type Outage = (UtcMillis, UtcMillis);
+#[derive(Debug, Clone, Copy)]
+struct Outage {
+    from: UtcMillis,
+    to: UtcMillis,
+}
 
 /// Returns the bands of a timeline, from the left to the right.
 pub(super) fn bands(
@@ -70,14 +74,15 @@ fn band(
 /// for those that did not.
 fn store_away(peers: &[Peer], news: &[&TimelineNews], plan: &LanePlan<'_>, window: &TimeWindow) -> Vec<Band> {
     let outages = outages(news, window.now());
-    let mut edges: Vec<UtcMillis> = outages.values().flatten().flat_map(|(from, to)| [*from, *to]).collect();
+    let mut edges: Vec<UtcMillis> =
+        outages.values().flatten().flat_map(|outage| [outage.from, outage.to]).collect();
     edges.sort_unstable();
     edges.dedup();
     // Of each stretch without an edge: who was away. `None` stands for all.
     let mut away = BTreeMap::<Option<&NodeName>, Vec<Outage>>::new();
     for stretch in edges.windows(2) {
         let &[from, to] = stretch else { continue };
-        let is_away = |all: &&Vec<Outage>| all.iter().any(|outage| outage.0 <= from && to <= outage.1);
+        let is_away = |all: &&Vec<Outage>| all.iter().any(|outage| outage.from <= from && to <= outage.to);
         let nodes: BTreeSet<&NodeName> =
             outages.iter().filter(|(_, all)| is_away(all)).map(|(node, _)| *node).collect();
         let was_up = |peer: &&Peer| peer.beat.started <= to && peer.at.plus(LIVE_FOR) >= from;
@@ -88,7 +93,7 @@ fn store_away(peers: &[Peer], news: &[&TimelineNews], plan: &LanePlan<'_>, windo
             false => nodes.into_iter().map(Some).collect(),
         };
         for node in who {
-            join(away.entry(node).or_default(), (from, to));
+            join(away.entry(node).or_default(), Outage { from, to });
         }
     }
     let bands = away.into_iter().flat_map(|(node, all)| all.into_iter().map(move |outage| (node, outage)));
@@ -96,16 +101,16 @@ fn store_away(peers: &[Peer], news: &[&TimelineNews], plan: &LanePlan<'_>, windo
 }
 
 /// Adds a stretch to those before it; joins it with the last one if it follows right after that.
-fn join(all: &mut Vec<Outage>, (from, to): Outage) {
+fn join(all: &mut Vec<Outage>, outage: Outage) {
     match all.last_mut() {
-        Some(last) if last.1 == from => last.1 = to,
-        _ => all.push((from, to)),
+        Some(last) if last.to == outage.from => last.to = outage.to,
+        _ => all.push(outage),
     }
 }
 
 fn away_band(
     node: Option<&NodeName>,
-    (from, to): Outage,
+    outage: Outage,
     plan: &LanePlan<'_>,
     window: &TimeWindow,
 ) -> Option<Band> {
@@ -113,6 +118,7 @@ fn away_band(
         None => (BandLanes::All, String::new()),
         Some(node) => (BandLanes::One(plan.of_replica(node)?), format!("{node}: ")),
     };
+    let Outage { from, to } = outage;
     let until = if to >= window.now() { "now".to_owned() } else { window.clock(to) };
     band(from, to, lanes, BandKind::StoreAway, window, || {
         format!("{whose}store away, {} to {until}", window.clock(from))
@@ -130,14 +136,14 @@ fn outages<'a>(news: &[&'a TimelineNews], now: UtcMillis) -> BTreeMap<&'a NodeNa
             }
             NewsKind::StoreReached => {
                 if let Some(from) = since.remove(node) {
-                    outages.entry(node).or_default().push((from, *at));
+                    outages.entry(node).or_default().push(Outage { from, to: *at });
                 }
             }
             _ => {}
         }
     }
     for (node, from) in since {
-        outages.entry(node).or_default().push((from, now));
+        outages.entry(node).or_default().push(Outage { from, to: now });
     }
     outages
 }

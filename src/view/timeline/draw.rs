@@ -5,7 +5,7 @@ use super::bands::bands;
 use super::facts::{LaneOrder, TimelineFacts};
 use super::layout::{Draft, LanePlan, Subject, assign_rows, fold_into_columns};
 use super::picture::{Arrow, ArrowPoint, MarkShape, Picture, TimelineMark};
-use super::ticks::{Absence, ComingTick, Handover, TimelineRun};
+use super::ticks::{Absence, FutureTick, Handover, TimelineRun};
 use super::ticks::{absences, coming, fence_text, handovers, reserved_title, runs};
 use super::window::TimeWindow;
 
@@ -77,7 +77,7 @@ fn drafts<'a>(
     plan: &LanePlan<'_>,
     runs: &'a [TimelineRun<'a>],
     absences: &'a [Absence<'a>],
-    coming: &'a [ComingTick<'a>],
+    coming: &'a [FutureTick<'a>],
     window: &TimeWindow,
 ) -> Vec<Draft<'a>> {
     let bars = runs.iter().enumerate().filter_map(|(at, run)| {

@@ -90,7 +90,7 @@ fn every_answer_tells_browsers_what_they_must_not_do_and_repeats_nothing() {
         );
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"),
+            ("referrer-policy", "same-origin"),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),
             ("cache-control", "no-store"),

@@ -1,24 +1,28 @@
-//! What `status JOB` prints for people below the tables: the job's schedule and policies, its coming ticks, its
-//! newest success, the failures since, and its last runs.
+//! What `status JOB` prints for people below the tables: the job's schedule and policies, its coming ticks, how it stands, its
+//! newest ticks in one line, its newest success, the failures since, and its last runs.
 
 use crate::cli::read::history::table;
 use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
 use crate::lease::Record;
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
-use crate::view::job::JobState;
+use crate::view::job::{JobCondition, JobState};
 use crate::view::snapshot::Snapshot;
+use crate::view::status::StatusView;
+use crate::view::text::sparkline::Sparkline;
 use crate::view::text::time_format::{from_now, local, utc};
 
+use super::table::{StatusLook, conditions_of, late_jobs};
+
 /// How many of its last ticks, and of its coming ticks, are shown.
-pub(super) const LAST: usize = 5;
+const LAST: usize = 5;
 const COMING: usize = 3;
 
 /// The column at which the values begin.
 const INDENT: usize = 13;
 
-/// Returns the page of the requested job, for a terminal of this width.
-pub(super) fn text(job: &JobState, snapshot: &Snapshot, columns: Option<usize>) -> String {
+/// Returns the page of the requested job.
+pub(super) fn text(job: &JobState, snapshot: &Snapshot, view: &StatusView, look: StatusLook) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("{name:INDENT$}{value}\n"));
     if let Some(spec) = job.spec() {
@@ -35,6 +39,16 @@ pub(super) fn text(job: &JobState, snapshot: &Snapshot, columns: Option<usize>) 
             );
         }
     }
+    let conditions = conditions_of(job, snapshot, &late_jobs(view));
+    let conditions: Vec<&str> = conditions.map(JobCondition::as_str).collect();
+    if !conditions.is_empty() {
+        line("state", conditions.join(", "));
+    }
+    if !job.entries.is_empty() {
+        let ticks = Sparkline::of(&job.entries);
+        line("ticks", ticks.terminal(look.signs));
+        line("", ticks.title().to_owned());
+    }
     if let Some(record) = &job.record {
         last_success(record, snapshot.now).into_iter().for_each(|value| line("last success", value));
         failing(record, snapshot.now).into_iter().for_each(|value| line("failing", value));
@@ -44,7 +58,7 @@ pub(super) fn text(job: &JobState, snapshot: &Snapshot, columns: Option<usize>) 
     if !past.is_empty() {
         let from = past.len().saturating_sub(LAST);
         text.push('\n');
-        text.push_str(&table::text(&past[from..], true, snapshot, columns));
+        text.push_str(&table::text(&past[from..], true, snapshot, look.columns));
     }
     text
 }

@@ -2,20 +2,25 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::cli::args::global::{Format, GlobalArgs, StatusArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::{OutputReader, Screen};
+use crate::cli::print::style::TextStyle;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::reach_jobs_or_all;
 use crate::cli::session::target::ClusterTarget;
 use crate::store::Store;
 use crate::view::expected::Expected;
-use crate::view::job::KnownJob;
+use crate::view::job::{JOBS_PER_PAGE, KnownJob};
 use crate::view::problems::{DEPTH, needs_depth};
 use crate::view::snapshot::Snapshot;
 use crate::view::status::StatusView;
+use crate::view::text::sparkline::{SPARK_SLOTS, SparkSigns};
+use crate::view::text::time_format::span;
+
+use table::StatusLook;
 
 /// How often `--watch` shows the state.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
@@ -37,7 +42,16 @@ pub(crate) async fn run(
     show(args, jobs, place.expected(), &*store, screen).await
 }
 
-/// Shows the state again and again, until the reader is gone. If the store does not answer, prints the error, and tries again.
+/// What `--watch` showed last.
+#[derive(Debug)]
+struct LastPage {
+    text: String,
+    /// When it was read.
+    at: Instant,
+}
+
+/// Shows the state again and again, until the reader is gone. If the store does not answer, prints the error above what it
+/// showed last, and tries again.
 async fn watch(
     args: &StatusArgs,
     jobs: &[KnownJob],
@@ -45,11 +59,16 @@ async fn watch(
     store: &dyn Store,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
+    let mut last: Option<LastPage> = None;
     loop {
         let surveyed = snapshot(args, jobs.to_vec(), store).await;
         let text = match surveyed {
-            Ok(snapshot) => page(args, &snapshot, &StatusView::of(&snapshot, expected), screen.columns),
-            Err(failure) => format!("error: {}\n", failure.message),
+            Ok(snapshot) => {
+                let text = text(args, &snapshot, &StatusView::of(&snapshot, expected), screen.columns);
+                last = Some(LastPage { text: text.clone(), at: Instant::now() });
+                text
+            }
+            Err(failure) => without_news(&failure, last.as_ref()),
         };
         let begin = if screen.columns.is_some() { CLEARED } else { "" };
         if screen.print_bytes(begin.as_bytes())? == OutputReader::Gone
@@ -61,24 +80,49 @@ async fn watch(
     }
 }
 
+/// Returns the error, and what was shown last with its age.
+fn without_news(failure: &Failure, last: Option<&LastPage>) -> String {
+    let message = &failure.message;
+    match last {
+        None => format!("error: {message}\n"),
+        Some(LastPage { text, at }) => {
+            let no_news = TextStyle::Bad.paint(&format!("no news for {}", span(at.elapsed())));
+            format!("{no_news}: {message}\nbefore that:\n\n{text}")
+        }
+    }
+}
+
 async fn snapshot(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> Result<Snapshot, Failure> {
-    // For one job, its last runs are shown. For many jobs, one entry shows how each job fares; the other entries, with their
-    // output, are read only for jobs that fare badly.
-    let newest = if args.job.is_some() { job_page::LAST } else { 1 };
-    let mut snapshot = Snapshot::take(store, jobs, newest).await.map_err(Failure::of(store))?;
+    // One entry shows how a job fares; the other entries, with their output, are read only for jobs that fare badly.
+    let mut snapshot = Snapshot::take(store, jobs, 1).await.map_err(Failure::of(store))?;
     let now = snapshot.now;
     snapshot.jobs.retain(|job| args.job.is_some() || job.is_of_now(now));
-    snapshot.deepen(store, DEPTH, needs_depth).await.map_err(Failure::of(store))?;
+    let shown = shown_ticks(args, snapshot.jobs.len());
+    if shown > 1 {
+        snapshot.glance(store, shown).await.map_err(Failure::of(store))?;
+    }
+    snapshot.deepen(store, DEPTH.max(shown), needs_depth).await.map_err(Failure::of(store))?;
     snapshot.ask_why(store).await;
     Ok(snapshot)
 }
 
+/// Returns how many of the newest ticks of each of these jobs are shown.
+fn shown_ticks(args: &StatusArgs, jobs: usize) -> usize {
+    match args.job {
+        Some(_) => SPARK_SLOTS,
+        None if args.format.format == Format::Table && jobs <= JOBS_PER_PAGE => table::TICKS,
+        None => 1,
+    }
+}
+
 /// Returns the text for people.
-fn page(args: &StatusArgs, snapshot: &Snapshot, view: &StatusView, columns: Option<usize>) -> String {
-    let mut text = table::text(view, snapshot.now, columns);
+fn text(args: &StatusArgs, snapshot: &Snapshot, view: &StatusView, columns: Option<usize>) -> String {
+    let signs = if args.ascii { SparkSigns::Ascii } else { SparkSigns::Unicode };
+    let look = StatusLook { columns, signs, ticks: shown_ticks(args, snapshot.jobs.len()).min(table::TICKS) };
+    let mut text = table::text(view, snapshot, look);
     if let Some(job) = snapshot.jobs.first().filter(|_| args.job.is_some()) {
         text.push('\n');
-        text.push_str(&job_page::text(job, snapshot, columns));
+        text.push_str(&job_page::text(job, snapshot, view, look));
     }
     text
 }
@@ -94,7 +138,7 @@ async fn show(
     let view = StatusView::of(&snapshot, expected);
     match args.format.format {
         Format::Json => screen.print_json(&view)?,
-        Format::Table => screen.print(&page(args, &snapshot, &view, screen.columns))?,
+        Format::Table => screen.print(&text(args, &snapshot, &view, screen.columns))?,
     };
     Ok(if args.check && !view.ok { Exit::Failed } else { Exit::Done })
 }

@@ -1,34 +1,58 @@
 //! What `status` prints for people: a sentence for each thing that is wrong, and two tables.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::cli::print::style::TextStyle;
 use crate::cli::print::table::{Cell, Table};
-use crate::job::quoted;
+use crate::job::{JobName, quoted};
 use crate::time::UtcMillis;
-use crate::view::job::NOT_IN_FILE;
+use crate::view::job::{JobCondition, JobConditions, JobState, NOT_IN_FILE};
+use crate::view::problems::Kind;
+use crate::view::snapshot::Snapshot;
 use crate::view::status::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
 use crate::view::text::short_text::{short_hash, short_id};
+use crate::view::text::sparkline::{SparkSigns, Sparkline};
 use crate::view::text::time_format::{Rfc3339, from_now, span, utc};
 
-/// Returns the whole text, for a terminal of this width.
-pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) -> String {
+/// The column HISTORY shows this many of a job's newest ticks.
+pub(super) const TICKS: usize = 20;
+
+/// How the text is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StatusLook {
+    /// The width of the terminal; `None` if stdout is no terminal.
+    pub(super) columns: Option<usize>,
+    /// The signs of sparklines.
+    pub(super) signs: SparkSigns,
+    /// How many of each job's newest ticks are shown beside the others; with a single one, none is drawn.
+    pub(super) ticks: usize,
+}
+
+/// Returns the whole text. The jobs of `view` are those of the snapshot.
+pub(super) fn text(view: &StatusView, snapshot: &Snapshot, look: StatusLook) -> String {
+    let now = snapshot.now;
     let mut text = headline(view);
     for problem in &view.problems {
         text.push_str(&format!("  {} {}\n", TextStyle::Bad.paint("-"), problem.message));
     }
     if !view.replicas.is_empty() {
         text.push('\n');
-        text.push_str(&replicas(&view.replicas, now, columns));
+        text.push_str(&replicas(&view.replicas, now, look));
     }
     if view.replicas.iter().any(|replica| replica.live && replica.same_file == Some(false)) {
+        let sign = differs(look.signs);
         text.push_str(
-            &TextStyle::Quiet.paint("≠: the replica has loaded another jobs.toml than this command\n"),
+            &TextStyle::Quiet
+                .paint(&format!("{sign}: the replica has loaded another jobs.toml than this command\n")),
         );
     }
     if !view.jobs.is_empty() {
         text.push('\n');
-        text.push_str(&jobs(&view.jobs, now, columns));
+        if view.jobs.len() > 1 {
+            text.extend(counts(view, snapshot));
+        }
+        text.push_str(&jobs(view, snapshot, look));
         text.extend(view.jobs.iter().filter_map(|job| paused(job, now)));
     }
     text
@@ -51,7 +75,44 @@ fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) -> String {
+/// Returns the jobs of which a tick should have been decided by now.
+pub(super) fn late_jobs(view: &StatusView) -> BTreeSet<&JobName> {
+    let overdue = view.problems.iter().filter(|problem| problem.kind == Kind::Overdue);
+    overdue.filter_map(|problem| problem.job.as_ref()).collect()
+}
+
+/// Returns the conditions of a job of the snapshot.
+pub(super) fn conditions_of(
+    job: &JobState,
+    snapshot: &Snapshot,
+    late: &BTreeSet<&JobName>,
+) -> impl Iterator<Item = JobCondition> + use<> {
+    let conditions = JobConditions::of(job, snapshot, late.contains(&job.name));
+    JobCondition::ALL.into_iter().filter(move |condition| conditions.has(*condition))
+}
+
+/// Returns `of 12 jobs: 2 failing, 1 running, 1 disabled`; `None` if no job is in any condition.
+fn counts(view: &StatusView, snapshot: &Snapshot) -> Option<String> {
+    let late = late_jobs(view);
+    let all: Vec<JobCondition> =
+        snapshot.jobs.iter().flat_map(|job| conditions_of(job, snapshot, &late)).collect();
+    let counted = |condition: JobCondition| {
+        let count = all.iter().filter(|other| **other == condition).count();
+        (count > 0).then(|| format!("{count} {}", condition.as_str()))
+    };
+    let counts: Vec<String> = JobCondition::ALL.into_iter().filter_map(counted).collect();
+    (!counts.is_empty()).then(|| format!("of {} jobs: {}\n", snapshot.jobs.len(), counts.join(", ")))
+}
+
+/// Returns the sign of a file that differs.
+const fn differs(signs: SparkSigns) -> &'static str {
+    match signs {
+        SparkSigns::Unicode => "≠",
+        SparkSigns::Ascii => "!=",
+    }
+}
+
+fn replicas(replicas: &[ReplicaView], now: UtcMillis, look: StatusLook) -> String {
     let mut table = Table::new(&[
         "REPLICA",
         "STATE",
@@ -75,7 +136,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) ->
         };
         let hash = short_hash(&replica.file).to_owned();
         let (file, file_tone) = if replica.same_file == Some(false) {
-            (format!("{hash} ≠"), TextStyle::Warning)
+            (format!("{hash} {}", differs(look.signs)), TextStyle::Warning)
         } else {
             (hash, TextStyle::Plain)
         };
@@ -99,7 +160,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) ->
             running,
         ]);
     }
-    table.fit(columns, &["VERSION", "FILE", "LATE p50/p99", "LABELS", "UP"]);
+    table.fit(look.columns, &["VERSION", "FILE", "LATE p50/p99", "LABELS", "UP"]);
     table.render()
 }
 
@@ -110,12 +171,14 @@ fn late(replica: &ReplicaView) -> Option<String> {
     Some(format!("{usual}/{worst}"))
 }
 
-fn jobs(jobs: &[JobView], now: UtcMillis, columns: Option<usize>) -> String {
-    let mut table = Table::new(&["JOB", "NEXT", "LAST", "ENDED", "ON", "LOCK", "RUN"]);
-    for job in jobs {
+fn jobs(view: &StatusView, snapshot: &Snapshot, look: StatusLook) -> String {
+    let now = snapshot.now;
+    let mut table = Table::new(&["JOB", "HISTORY", "NEXT", "LAST", "ENDED", "ON", "LOCK", "RUN"]);
+    for (job, state) in view.jobs.iter().zip(&snapshot.jobs) {
         let (last, held) = (job.last.as_ref(), job.lock.as_ref());
         table.row(vec![
             Cell::plain(&job.job),
+            Cell::maybe(history(state, look)),
             next(job, now),
             last.map_or_else(
                 || Cell::plain(""),
@@ -127,8 +190,15 @@ fn jobs(jobs: &[JobView], now: UtcMillis, columns: Option<usize>) -> String {
             Cell::maybe(held.and_then(|held| held.run).map(|run| short_id(&run.to_string()).to_owned())),
         ]);
     }
-    table.fit(columns, &["RUN", "ON", "ENDED"]);
+    table.fit(look.columns, &["RUN", "HISTORY", "ON", "ENDED"]);
     table.render()
+}
+
+/// Returns the job's newest ticks, one sign each.
+fn history(job: &JobState, look: StatusLook) -> Option<String> {
+    let from = job.entries.len().saturating_sub(look.ticks);
+    let newest = job.entries.get(from..).filter(|newest| look.ticks > 1 && !newest.is_empty())?;
+    Some(Sparkline::of(newest).terminal(look.signs))
 }
 
 fn next(job: &JobView, now: UtcMillis) -> Cell {

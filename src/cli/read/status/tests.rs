@@ -162,6 +162,59 @@ async fn a_job_by_name_is_shown_with_its_schedule_policies_last_runs_and_coming_
     insta::assert_snapshot!(format!("schedule {page}"));
 }
 
+#[tokio::test]
+async fn the_newest_ticks_are_drawn_for_lists_and_for_a_job_and_with_letters_if_wished() {
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    for (run, (outcome, took)) in (1_u8..).zip([
+        (Outcome::Succeeded, 4),
+        (Outcome::Succeeded, 16),
+        (Outcome::Failed, 4),
+        (Outcome::Succeeded, 4),
+        (Outcome::Succeeded, 1),
+    ]) {
+        let tick = i64::from(run) * 300;
+        bench.at(tick);
+        let lease = bench.win("backup", "n1", run, tick).await;
+        bench.at(tick + took);
+        bench.finish("backup", lease, Verdict::plain(outcome), None).await;
+    }
+    for (line, drawn) in [("status", "▄█✗▄▁"), ("status --ascii", "48x41")] {
+        let (_, list) = shown(&bench, line).await;
+        let job = line_of(&list, "backup").expect("a line");
+        assert_eq!(job.split_whitespace().nth(1), Some(drawn), "{list}");
+        let (_, page) = shown(&bench, &format!("{line} backup")).await;
+        let ticks: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("ticks ")).take(2).collect();
+        assert_eq!(
+            ticks,
+            [
+                format!("ticks        {drawn}").as_str(),
+                "             newest ticks: 4 succeeded, 1 failed; a run usually takes 4s"
+            ],
+            "{page}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn jobs_are_counted_by_their_conditions_and_a_job_by_name_tells_its_own() {
+    let bench = ill().await;
+    let (_, list) = shown(&bench, "status").await;
+    assert!(list.contains("\nof 3 jobs: 1 failing, 1 late, 1 disabled\n"), "{list}");
+    for (job, state) in [
+        ("backup", Some("state        late")),
+        ("payout", Some("state        failing")),
+        ("retired", Some("state        disabled")),
+    ] {
+        let ReadCommand::Status(args) = reading(&format!("status {job}")) else { panic!("another command") };
+        let mut jobs = bench.jobs();
+        jobs.retain(|known| known.name.as_str() == job);
+        let (_, page, _) =
+            printed(async |screen| show(&args, jobs, bench.expected(), &bench.store, screen).await).await;
+        assert_eq!(page.lines().find(|line| line.starts_with("state ")), state, "{page}");
+    }
+}
+
 /// A reader that closes the pipe after it has read twice.
 #[derive(Default)]
 struct TwoReadings(Vec<String>);
@@ -192,6 +245,19 @@ async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
     drop(screen);
     assert_eq!(exit.expect("shown"), Exit::Done);
     assert!(out.0.iter().all(|text| text.starts_with("ok: 2 replicas")), "{:?}", out.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watched_status_without_news_says_for_how_long_and_keeps_what_it_showed() {
+    let failure = Failure::failed("no answer from redis://a within 2s".to_owned());
+    assert_eq!(without_news(&failure, None), "error: no answer from redis://a within 2s\n");
+    let last = LastPage { text: "ok: 2 replicas, 3 jobs\n".into(), at: Instant::now() };
+    tokio::time::advance(Duration::from_secs(12)).await;
+    let shown = anstream::adapter::strip_str(&without_news(&failure, Some(&last))).to_string();
+    assert_eq!(
+        shown,
+        "no news for 12s: no answer from redis://a within 2s\nbefore that:\n\nok: 2 replicas, 3 jobs\n"
+    );
 }
 
 #[tokio::test]

@@ -25,9 +25,9 @@ const local = d => `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate(
 let isLocal = false;
 const absolute = at => (isLocal ? local : utc)(new Date(at));
 const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
-const tick = () => {
+const tick = root => {
   const t = now();
-  for (const time of $$('time')) {
+  for (const time of $$('time', root)) {
     const at = Date.parse(time.dateTime);
     const is = name => time.classList.contains(name);
     if (is('rel')) set(time, distance(at, t));
@@ -41,8 +41,10 @@ const tick = () => {
 // Parts.
 const waiting = new Map();
 let isHeld = false;
-const isBusy = part => part.contains(document.activeElement) && document.activeElement !== document.body ||
-  part.id === 'timeline' && part.matches(':hover') || !document.getSelection().isCollapsed && document.getSelection().containsNode(part, true);
+// What somebody points at, writes in or has marked stays as it is. Fingers leave no pointer behind that moves away.
+const isBusy = part => $$('form :focus', part).length > 0 ||
+  part.id === 'timeline' && (part.contains(document.activeElement) || matchMedia('(hover: hover)').matches && part.matches(':hover')) ||
+  !document.getSelection().isCollapsed && document.getSelection().containsNode(part, true);
 const place = (id, html) => {
   const old = document.getElementById(id);
   if (!old) return;
@@ -55,7 +57,12 @@ const place = (id, html) => {
   const log = $('pre[data-follow]', old);
   const follows = log && log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
   $$('details', old).forEach((details, at) => { const same = $$('details', part)[at]; if (same) same.open = details.open; });
+  const focus = old.contains(document.activeElement) && document.activeElement;
   old.replaceWith(part);
+  tick(part);
+  // The same link or button of the new part has the focus.
+  const same = focus && $$(focus.tagName, part).find(e => (e.href || e.textContent) === (focus.href || focus.textContent));
+  if (same) same.focus({ preventScroll: true });
   const lines = $('pre[data-follow]', part);
   if (lines) lines.scrollTop = follows ? lines.scrollHeight : log ? log.scrollTop : 0;
   mark();
@@ -64,23 +71,26 @@ const placeWaiting = () => { for (const [id, html] of [...waiting]) place(id, ht
 
 // The stream of changes.
 const news = $('#news');
-let last = now();
+let last = now(), heard = performance.now();
 let stream;
+const HELD = 'Held still: press p to go on.';
 const say = text => { news.hidden = !text; set(news, text); };
+const silence = () => performance.now() - heard;
 const lose = () => {
   body.classList.add('stale');
   say(`No news since ${absolute(last)}, trying again.`);
 };
 const take = (name, data) => {
-  last = now();
+  heard = performance.now();
   if (name === 'now') ahead = Number(data) - Date.now();
+  last = now();
   if (name === 'part') {
     const id = /^<[^>]* id="([^"]+)"/.exec(data);
     if (id) place(id[1], data);
   }
   if (name === 'bye') return true;
   body.classList.remove('stale');
-  if (!isHeld) say('');
+  say(isHeld ? HELD : '');
 };
 const read = async () => {
   stream = new AbortController();
@@ -111,10 +121,10 @@ const listen = () => {
   if (document.hidden || !body.dataset.parts || stream) return;
   read().catch(() => {}).finally(() => {
     stream = undefined;
-    if (document.hidden) return;
-    if (now() - last > 2000) lose();
-    // The page of another replica is other parts: all are sent.
+    // Parts have changed since, and the page of another replica is other parts: all are sent.
     body.dataset.parts = 'none';
+    if (document.hidden) return;
+    if (silence() > 2000) lose();
     again = setTimeout(listen, 1000 + Math.random() * 500);
   });
 };
@@ -132,10 +142,12 @@ addEventListener('click', async event => {
   } catch {
     const field = document.createElement('textarea');
     field.value = text;
+    field.className = 'hide';
     body.append(field);
     field.select();
     document.execCommand('copy');
     field.remove();
+    button.focus({ preventScroll: true });
   }
   set(button, 'copied');
   setTimeout(() => set(button, 'copy'), 2000);
@@ -159,7 +171,7 @@ const stored = (name, value) => {
   try { return value === undefined ? localStorage.getItem(name) : localStorage.setItem(name, value); } catch { return null; }
 };
 const keys = {
-  '/': () => { const field = $('#q'); if (field) field.focus(); else location.href = base + '/'; },
+  '/': () => { const field = $('#q'); if (field) { field.focus(); field.select(); } else location.href = base + '/#q'; },
   j: () => move(1),
   k: () => move(-1),
   Enter: () => { const link = current && $('a', document.getElementById(current)); if (link) link.click(); },
@@ -169,7 +181,7 @@ const keys = {
     theme(isDark ? 'light' : 'dark');
     stored('theme', isDark ? 'light' : 'dark');
   },
-  p: () => { isHeld = !isHeld; say(isHeld ? 'Held still: press p to go on.' : ''); if (!isHeld) placeWaiting(); },
+  p: () => { isHeld = !isHeld; say(isHeld ? HELD : ''); if (!isHeld) placeWaiting(); },
   u: () => { isLocal = !isLocal; tick(); },
   '?': () => $('footer').scrollIntoView(),
   gh: () => { location.href = base + '/'; },
@@ -189,7 +201,14 @@ addEventListener('keydown', event => {
 
 theme(stored('theme'));
 tick();
-setInterval(() => { tick(); placeWaiting(); if (stream && now() - last > 20000) stream.abort(); }, 1000);
+setInterval(() => {
+  tick();
+  placeWaiting();
+  // A server that is there sends the time every second.
+  if (stream && silence() > 5000) lose();
+  if (stream && silence() > 20000) stream.abort();
+}, 1000);
+if (location.hash === '#q') $('#q')?.focus();
 const log = $('pre[data-follow]');
 if (log) log.scrollTop = log.scrollHeight;
 listen();

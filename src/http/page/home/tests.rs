@@ -42,7 +42,7 @@ fn a_healthy_cluster_says_so() {
 }
 
 #[test]
-fn what_is_wrong_comes_first_with_the_last_lines_of_output_for_those_who_may_see_them() {
+fn what_is_wrong_comes_first_with_its_last_output_for_those_who_may_see_it() {
     let scene = Scene::at_three();
     let shown = html(&scene, MARIA);
     for text in [
@@ -136,7 +136,7 @@ fn sizes(parts: &[crate::http::page::shell::PagePart]) -> Vec<(&str, usize)> {
 }
 
 #[test]
-fn a_job_that_fails_changes_its_row_and_what_is_wrong_and_a_second_later_nothing_changes() {
+fn a_failing_job_changes_its_row_and_the_troubles_once() {
     let address = HomeAddress::default();
     let mut scene = Scene::healthy();
     let mut sent = SentParts::of(&scene.home(&address, MARIA));

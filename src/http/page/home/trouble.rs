@@ -3,7 +3,8 @@
 use askama::Template;
 
 use crate::http::page::shell::{
-    HtmlLine, IN_A_ROW, PageFrame, PagePart, RelativeTime, StoreSight, excerpt, html_lines, run_link,
+    HtmlLine, HtmlSentence, IN_A_ROW, PageFrame, PagePart, RelativeTime, StoreSight, excerpt, html_lines,
+    run_link,
 };
 use crate::view::job::JobState;
 use crate::view::problems::{ClusterProblem, Kind};

@@ -16,9 +16,12 @@ const IN_TIME: Duration = Duration::from_secs(1);
 /// One line.
 #[derive(Debug)]
 pub(crate) struct TickLine {
+    /// Tells it apart from the other lines of the job.
+    pub(crate) key: String,
     /// The tick in the job's zone; the first and the last if there are several.
     pub(crate) tick: String,
-    pub(crate) ago: RelativeTime,
+    /// `None` while it runs.
+    pub(crate) ended: Option<RelativeTime>,
     /// The outcome, which is also a class of the style sheet.
     pub(crate) class: &'static str,
     pub(crate) sign: &'static str,
@@ -44,8 +47,10 @@ impl TickLine {
             first.filter(|first| first.instant() < at).map(|first| in_zone(first.instant(), schedule));
         let late = tick.late().filter(|late| *late >= IN_TIME && tick.cause != Some(Cause::Manual));
         Self {
+            key: tick.run.map_or_else(|| at.0.to_string(), |run| run.to_string()),
             tick: first.map_or_else(|| shown.clone(), |first| format!("{first} to {shown}")),
-            ago: RelativeTime { at: tick.finished.map_or(at, |Rfc3339(finished)| finished), now },
+            ended: (tick.outcome != Outcome::Running)
+                .then(|| RelativeTime { at: tick.finished.map_or(at, |Rfc3339(finished)| finished), now }),
             class: tick.outcome.as_str(),
             sign: sign(tick.outcome, tick.cause),
             verdict: ended(&tick.verdict(), tick.exit(), tick.outcome),

@@ -4,7 +4,7 @@ use askama::Template;
 
 use crate::http::page::home::{PageState, PauseLine, SparkDrawing};
 use crate::http::page::shell::{
-    ElapsedTime, PageFrame, PagePart, RelativeTime, StoreSight, run_link, top_part,
+    ElapsedTime, HtmlSentence, PageFrame, PagePart, RelativeTime, StoreSight, run_link, top_part,
 };
 use crate::http::page::timeline::{TimelineLinks, timeline_part};
 use crate::job::{JobSpec, Tick};

@@ -81,7 +81,7 @@ fn the_answer_why_is_shown_with_the_question_and_neither_is_obeyed() {
     assert!(!html.contains("<script>") && html.contains("{{ 7 * 7 }}"), "{html}");
     let refused = AskedWhy { at: "soon", answer: Err("`soon` is not a time") };
     let html = job_html(&Scene::at_three(), "payout", Some(refused), MARIA);
-    assert!(html.contains("class=\"bad\">`soon` is not a time</p>"), "{html}");
+    assert!(html.contains("class=\"bad\"><code>soon</code> is not a time</p>"), "{html}");
 }
 
 #[test]

@@ -38,6 +38,8 @@ struct PageReader {
     facts: watch::Receiver<ReplicaFacts>,
     /// Whether the replica was draining when the stream began: such a stream ends with the server.
     began_draining: bool,
+    /// Whether the store did not answer at the last update.
+    was_store_away: bool,
     has_ended: bool,
     _slot: StreamSlot,
 }
@@ -56,7 +58,10 @@ pub(super) fn stream_of(
             .into_response();
     };
     let facts = shared.facts.clone();
-    let began_draining = facts.borrow().is_draining;
+    let (began_draining, was_store_away) = {
+        let facts = facts.borrow();
+        (facts.is_draining, facts.is_store_away)
+    };
     let reader = PageReader {
         screen,
         context,
@@ -66,6 +71,7 @@ pub(super) fn stream_of(
         next: Instant::now(),
         facts,
         began_draining,
+        was_store_away,
         has_ended: false,
         _slot: slot,
     };
@@ -79,12 +85,13 @@ impl PageReader {
             return None;
         }
         tokio::select! {
-            () = sleep_until(self.next) => {}
+            () = next_update(self.next, self.facts.clone(), self.was_store_away) => {}
             () = drain(&mut self.facts, self.began_draining) => {
                 self.has_ended = true;
                 return Some((BYE.to_owned(), self));
             }
         }
+        self.was_store_away = self.facts.borrow().is_store_away;
         let piece = match self.screen.parts(&self.shared, &self.context).await {
             Ok(parts) => self.update(&parts),
             // The browser has the page as it was; it says that it is old.
@@ -107,6 +114,14 @@ impl PageReader {
             piece.push_str(&event_text("part", &part.html));
         }
         piece
+    }
+}
+
+/// Waits until the next update is due: at once when the store stops answering or answers again.
+async fn next_update(at: Instant, mut facts: watch::Receiver<ReplicaFacts>, was_store_away: bool) {
+    tokio::select! {
+        () = sleep_until(at) => {}
+        Ok(_) = facts.wait_for(|facts| facts.is_store_away != was_store_away) => {}
     }
 }
 

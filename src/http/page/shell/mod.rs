@@ -5,6 +5,7 @@ pub(crate) mod excerpt;
 pub(crate) mod links;
 pub(crate) mod output;
 pub(crate) mod part;
+pub(crate) mod sentence;
 pub(crate) mod times;
 pub(crate) mod top;
 
@@ -13,5 +14,6 @@ pub(crate) use excerpt::{IN_A_ROW, excerpt};
 pub(crate) use links::{encoded, run_link};
 pub(crate) use output::{HtmlLine, html_lines};
 pub(crate) use part::{PagePart, SentParts, rendered};
+pub(crate) use sentence::HtmlSentence;
 pub(crate) use times::{ElapsedTime, RelativeTime, UtcTime};
 pub(crate) use top::{StoreSight, top_part};

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::http::page::shell::PagePart;
+use crate::http::page::shell::{HtmlSentence, PagePart};
 use crate::view::timeline::Picture;
 
 use super::drawing::TimelineDrawing;

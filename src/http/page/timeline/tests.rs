@@ -36,7 +36,7 @@ fn lanes_are_as_high_as_their_rows_and_marks_are_within_theirs() {
 }
 
 #[test]
-fn where_there_is_no_room_what_did_not_go_well_is_drawn_by_itself_and_the_rest_together() {
+fn where_there_is_no_room_only_what_did_not_go_well_is_drawn_by_itself() {
     let (all, few) = (drawing(&Scene::at_three(), 1_000_000), drawing(&Scene::at_three(), 1_000));
     assert!(all.strips.is_empty());
     assert!(few.marks.len() < all.marks.len() && !few.marks.is_empty());

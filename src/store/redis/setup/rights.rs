@@ -13,7 +13,11 @@ const NO_HASH: &str = "0000000000000000000000000000000000000000";
 const SPARE: [&str; 2] = ["ping", "select"];
 
 /// Rights without which each tick costs the server more.
-const SAVING: [&str; 3] = ["hmget", "publish", "subscribe"];
+const SAVING: [&str; 2] = ["publish", "subscribe"];
+
+/// The right without which pages and the API read no jobs, and metrics tell what their own replica saw. Each tick costs the
+/// server more, too.
+const SHOWING: &str = "hmget";
 
 /// The right without which jobs that the file does not name are not listed.
 const LISTING: [&str; 1] = ["smembers"];
@@ -152,6 +156,8 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
         commands.into_iter().partition(|right| is_one_of(&SPARE, right));
     let (listing, commands): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|right| is_one_of(&LISTING, right));
+    let (showing, commands): (Vec<String>, Vec<String>) =
+        commands.into_iter().partition(|right| is_one_of(&[SHOWING], right));
     let (mut saving, needed): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|right| is_one_of(&SAVING, right));
     let (channels, keys): (Vec<String>, Vec<String>) = names(Try::NoKey, &|trial| trial.pattern.clone())
@@ -167,6 +173,15 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
     if !keys.is_empty() {
         let what = format!("user `{user}` may not use every key of the cluster");
         concerns.push(Concern::error(what, format!("missing {}", keys.join(" "))).help(grant(&keys)));
+    }
+    if !showing.is_empty() {
+        let what = format!("user `{user}` may not read how all jobs stand");
+        let detail = format!(
+            "missing {}: pages and the API show no jobs, metrics tell what their own replica saw, and each tick costs the \
+             server more",
+            showing.join(" ")
+        );
+        concerns.push(Concern::warning(what, detail).help(grant(&showing)));
     }
     if !saving.is_empty() {
         let what = format!("user `{user}` lacks rights that spare the server work");
@@ -221,7 +236,7 @@ mod tests {
         let keys = ProbeKeys { of_jobs: "a".into(), of_cluster: "b".into() };
         let denied = |trial: Trial| {
             let found = match trial.right {
-                "hset" | "xadd" | "ping" | "subscribe" => Try::NoCommand,
+                "hset" | "xadd" | "ping" | "subscribe" | "hmget" => Try::NoCommand,
                 "hdel" | "publish" => Try::NoKey,
                 _ => Try::Granted,
             };
@@ -236,11 +251,13 @@ mod tests {
             [
                 "grant it: `ACL SETUSER cron +hset +xadd`",
                 "grant it: `ACL SETUSER cron ~solocron:{billing}:*`",
+                "grant it: `ACL SETUSER cron +hmget`",
                 "grant it: `ACL SETUSER cron +subscribe &solocron:{billing}:*`",
                 "grant it: `ACL SETUSER cron +ping`",
             ]
         );
         let grades: Vec<Grade> = concerns.iter().map(|concern| concern.grade).collect();
-        assert_eq!(grades, [Grade::Error, Grade::Error, Grade::Warning, Grade::Warning, Grade::Unchecked]);
+        let warnings = [Grade::Warning; 3];
+        assert_eq!(grades, [&[Grade::Error; 2][..], &warnings, &[Grade::Unchecked]].concat());
     }
 }

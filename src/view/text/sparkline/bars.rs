@@ -8,7 +8,7 @@ use crate::view::history::{duration, median_duration, usual_duration};
 use crate::view::text::time_format::span;
 
 /// The newest so many entries are shown.
-pub(super) const SLOTS: usize = 60;
+pub const SLOTS: usize = 60;
 
 /// The highest bar, which stands for four times the median and more. The lowest one, 1, stands for a quarter
 /// of it and less.

@@ -7,6 +7,6 @@ mod signs;
 #[cfg(test)]
 mod tests;
 
-pub use bars::{SparkForm, Sparkline};
+pub use bars::{SLOTS as SPARK_SLOTS, SparkForm, Sparkline};
 pub use paths::{SPARK_HEIGHT, SPARK_WIDTH, SparkPath};
 pub use signs::SparkSigns;

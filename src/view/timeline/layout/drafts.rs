@@ -2,7 +2,7 @@
 
 use crate::job::Verdict;
 use crate::view::timeline::picture::{ColumnKind, MarkShape, TimelineMark};
-use crate::view::timeline::ticks::{Absence, ComingTick, TimelineRun};
+use crate::view::timeline::ticks::{Absence, FutureTick, TimelineRun};
 use crate::view::timeline::window::{NOW_X, TimeWindow};
 
 /// The least width of a bar.
@@ -19,7 +19,7 @@ pub(in crate::view::timeline) enum Subject<'a> {
     /// Ticks that did not run.
     Absence(&'a Absence<'a>),
     /// A tick to come.
-    Coming(&'a ComingTick<'a>),
+    Coming(&'a FutureTick<'a>),
 }
 
 /// Something that is to be drawn in a lane.
@@ -62,7 +62,7 @@ impl<'a> Draft<'a> {
     /// Returns the mark of a tick to come.
     pub(in crate::view::timeline) fn coming(
         lane: usize,
-        tick: &'a ComingTick<'a>,
+        tick: &'a FutureTick<'a>,
         window: &TimeWindow,
     ) -> Self {
         let x = window.x(tick.at);

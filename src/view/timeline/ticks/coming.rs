@@ -16,7 +16,7 @@ const TICKS_PER_JOB: usize = 20;
 
 /// A tick to come, or all of a job's that are shown.
 #[derive(Debug)]
-pub(in crate::view::timeline) struct ComingTick<'a> {
+pub(in crate::view::timeline) struct FutureTick<'a> {
     pub(in crate::view::timeline) job: &'a JobName,
     pub(in crate::view::timeline) at: UtcMillis,
     /// When its run will end, if it takes as long as usual.
@@ -30,7 +30,7 @@ pub(in crate::view::timeline) struct ComingTick<'a> {
 pub(in crate::view::timeline) fn coming<'a>(
     facts: &TimelineFacts<'a>,
     window: &TimeWindow,
-) -> Vec<ComingTick<'a>> {
+) -> Vec<FutureTick<'a>> {
     let next = |job: &'a TimelineJob<'a>| {
         let spec = job.spec.filter(|spec| spec.enabled)?;
         let first = spec.schedule.next_after(skipped_up_to(job, window.now()))?;
@@ -55,9 +55,9 @@ fn of_job<'a>(
     job: &TimelineJob<'a>,
     spec: &JobSpec,
     window: &TimeWindow,
-) -> Vec<ComingTick<'a>> {
+) -> Vec<FutureTick<'a>> {
     let usual = job.usual;
-    let tick = |at: UtcMillis, until: UtcMillis, is_folded: bool| ComingTick {
+    let tick = |at: UtcMillis, until: UtcMillis, is_folded: bool| FutureTick {
         job: job.name,
         at,
         until: until.min(window.to()),
@@ -73,7 +73,7 @@ fn of_job<'a>(
     ticks.into_iter().map(|at| tick(at, at.plus(usual.unwrap_or_default()), false)).collect()
 }
 
-impl ComingTick<'_> {
+impl FutureTick<'_> {
     /// Returns the tick in a sentence: `` `payout` comes at 03:15:00, in 2m; it usually takes 41s ``.
     pub(in crate::view::timeline) fn title(&self, window: &TimeWindow) -> String {
         let (job, at, away) = (self.job, window.clock(self.at), from_now(self.at, window.now()));

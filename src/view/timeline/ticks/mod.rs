@@ -7,6 +7,6 @@ mod handover;
 mod runs;
 
 pub(super) use absences::{Absence, absences};
-pub(super) use coming::{ComingTick, coming};
+pub(super) use coming::{FutureTick, coming};
 pub(super) use handover::{Handover, fence_text, handovers, reserved_title};
 pub(super) use runs::{TimelineRun, runs};
