@@ -1,5 +1,6 @@
 //! A flood: whatever clients do together, no lock is lost, no tick is missed, and health is answered.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,12 +10,12 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use solocron::time::{Clock, SystemClock};
 
-use crate::http_client::{OpenAnswer, get};
+use crate::http_client::{OpenAnswer, connect, get};
 use crate::process::{Program, Scene};
 use crate::redis_server::RedisServer;
 use crate::{eventually, start};
 
-use super::clients::{slow, without_reading};
+use super::clients::{read_to_end, slow, without_reading};
 
 /// How long it lasts.
 const LASTS: Duration = Duration::from_secs(6);
@@ -40,9 +41,18 @@ fn ask(address: SocketAddr, client: usize, is_over: &AtomicBool, answered: &Atom
         if is_over.load(Ordering::Relaxed) {
             return;
         }
-        let status = get(address, path).status;
-        assert!(matches!(status, 200 | 404 | 503), "{path}: {status}");
-        answered.fetch_add(1, Ordering::Relaxed);
+        let mut stream = connect(address);
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let _ = stream.write_all(request.as_bytes());
+        let (answer, _) = read_to_end(&mut stream);
+        match answer.get(9..12) {
+            // Among hundreds of slow clients, it was closed to make room.
+            None => {}
+            Some(status) => {
+                assert!(matches!(status, "200" | "404" | "503"), "{path}: {status}");
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
+        }
     }
 }
 
