@@ -18,7 +18,7 @@
 # make unit    the hardened unit under a systemd of its own, in a container; needs root
 # make run     three replicas of ./jobs.toml on this machine
 # make bench   what a guard costs, against a plain spawn; how late jobs start and what that costs, beside a program without
-#              locks and the obvious program with one (ROUNDS=1 for a first look; half an hour)
+#              locks and the obvious program with one (ROUNDS=1 for a first look; three quarters of an hour)
 # make flood   every path of the HTTP server, asked for by wrk, with 10,000 jobs: requests a second, and whether jobs start late
 
 SHELL := /bin/bash

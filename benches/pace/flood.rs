@@ -75,7 +75,7 @@ pub(crate) fn run(words: &[&str]) {
         let late = Starts::read(&place.records).lateness_us(from_ms, to_ms);
         let lost = usize::try_from(seconds).expect("some seconds") * workload.jobs - late.len();
         let ms = |of_thousand| quantile(&late, of_thousand).map_or(f64::NAN, |us| us as f64 / 1e3);
-        let name = if path.is_empty() { "nobody asks" } else { &path };
+        let name = if path.is_empty() { "nobody asks" } else { path.as_str() };
         println!(
             "| {name} | {bytes} | {:.0} | {:.1} | {} | {:.1} | {:.1} | {lost} |",
             report.per_second,
@@ -103,11 +103,12 @@ fn paths(address: SocketAddr) -> Vec<String> {
     let run = newest[0]["run"].as_str().unwrap_or("none").to_owned();
     let filled = |path: &str| {
         let path = path.replace("{job}", "job0").replace("{run}", &run);
-        match path.rsplit('/').next() {
-            Some("why") => format!("{path}?at=00:00:30"),
-            Some("history") => format!("{path}?job=job0"),
-            _ => path,
-        }
+        let parameters = match path.rsplit('/').next() {
+            Some("why") => "?at=00:00:30",
+            Some("history") => "?job=job0",
+            _ => "",
+        };
+        format!("{path}{parameters}")
     };
     let mut all: Vec<String> =
         OTHERS.into_iter().chain(PAGES).chain(of_api).chain(MORE).map(filled).collect();

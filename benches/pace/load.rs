@@ -5,7 +5,6 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use solocron::time::{Clock, SystemClock};
 
@@ -41,9 +40,22 @@ pub(crate) enum Load {
     Flood(&'static str),
 }
 
+/// Processes that end with the value.
+struct Background(Vec<Child>);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // An error says that it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// A load that ends with the value.
 pub(crate) struct UnderWay {
-    children: Vec<Child>,
+    background: Background,
     wrk: Option<Wrk>,
     /// Where the crowd writes how long its probes took, in microseconds.
     probes: PathBuf,
@@ -72,31 +84,26 @@ impl UnderWay {
     /// Starts the load of this workload.
     pub(crate) fn start(workload: &Workload, at_work: &AtWork, folder: &Path) -> Self {
         let probes = folder.join("probes");
-        let none = Self { children: Vec::new(), wrk: None, probes: probes.clone() };
-        match workload.load {
-            Load::Nothing => none,
+        let (background, wrk) = match workload.load {
+            Load::Nothing => (Vec::new(), None),
             Load::BusyLoop => {
-                let mut command = pinned("sh");
-                let looping = command.args(["-c", "while :; do :; done"]).spawn();
-                Self { children: vec![looping.expect("a shell")], ..none }
+                let looping = pinned("sh").args(["-c", "while :; do :; done"]).spawn();
+                (vec![looping.expect("a shell, and taskset of util-linux")], None)
             }
             Load::Flood(path) => {
                 let address = at_work.address();
-                let crowd = start_crowd(address, &probes);
                 let lasts_s = u64::try_from(workload.lasts_s).expect("some seconds");
-                Self { children: vec![crowd], wrk: Some(Wrk::start(address, path, lasts_s)), probes }
+                let crowd = start_crowd(address, &probes);
+                (vec![crowd], Some(Wrk::start(address, path, lasts_s)))
             }
-        }
+        };
+        Self { background: Background(background), wrk, probes }
     }
 
     /// Ends it; returns what clients saw.
-    pub(crate) fn end(mut self) -> Figures {
-        let report = self.wrk.take().map(Wrk::report);
-        for child in &mut self.children {
-            // An error says that it has ended already.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+    pub(crate) fn end(self) -> Figures {
+        let report = self.wrk.map(Wrk::report);
+        drop(self.background);
         let Some(report) = report else { return Figures::new() };
         let text = std::fs::read_to_string(&self.probes).unwrap_or_default();
         let answered = text.lines().filter_map(|line| line.parse::<i64>().ok());

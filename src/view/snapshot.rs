@@ -65,6 +65,14 @@ where
     futures_util::stream::iter(readings).buffered(AT_A_TIME).try_collect().await
 }
 
+/// Reads what is wrong with how the store is set up.
+pub(crate) async fn errors_of(store: &dyn Store) -> Vec<Concern> {
+    let asked = timeout(INSPECTION_LIMIT, store.settings()).await;
+    // If the settings cannot be read, the replicas' logs say why.
+    let found = asked.ok().and_then(Result::ok).unwrap_or_default();
+    found.into_iter().filter(|concern| concern.grade == Grade::Error).collect()
+}
+
 impl Snapshot {
     /// Returns a snapshot of what was read before: the store's time, the replicas, and the jobs in the order
     /// in which they are shown. It says nothing about the store's settings.
@@ -91,17 +99,19 @@ impl Snapshot {
         Ok(Self { blocked, ..Self::of(pulse.now, pulse.peers, jobs) })
     }
 
-    /// Reads how the store is set up, if a job that should have a record has none, a tick waits, or all
-    /// replicas are silent.
-    pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
+    /// Whether a job that should have a record has none, a tick waits, or all replicas are silent: how the store is set up may
+    /// say why.
+    pub(crate) fn asks_why(&self) -> bool {
         let is_up = self.peers.iter().any(|peer| self.is_live(peer));
         let lacks_record = is_up && self.jobs.iter().any(JobState::lacks_record);
         let are_silent = !is_up && !self.peers.is_empty();
-        if lacks_record || are_silent || self.jobs.iter().any(|job| job.waits(self.now)) {
-            let asked = timeout(INSPECTION_LIMIT, store.settings()).await;
-            // If the settings cannot be read, the replicas' logs say why.
-            let found = asked.ok().and_then(Result::ok).unwrap_or_default();
-            self.concerns = found.into_iter().filter(|concern| concern.grade == Grade::Error).collect();
+        lacks_record || are_silent || self.jobs.iter().any(|job| job.waits(self.now))
+    }
+
+    /// Reads what is wrong with how the store is set up, if that may say why something waits.
+    pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
+        if self.asks_why() {
+            self.concerns = errors_of(store).await;
         }
     }
 

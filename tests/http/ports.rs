@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use crate::http_client::get;
 use crate::process::{Program, Scene};
-use crate::{IDLE, eventually, start};
+use crate::{IDLE, eventually};
 
 /// Ports in a row that were free a moment ago.
 fn free_ports(count: u16) -> u16 {

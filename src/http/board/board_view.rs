@@ -27,8 +27,11 @@ use super::turns::{StoreTurn, StoreTurns};
 /// How long a viewer waits for what the board does not know yet; then the viewer gets what it knows.
 const WAITS_FOR: Duration = Duration::from_secs(2);
 
-/// How long the list of all jobs is used again.
-const LISTED_FOR: Duration = Duration::from_millis(500);
+/// How long the list of all jobs is used again, at least and at most.
+const LISTED_FOR: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+
+/// The list of all jobs is used again for this many times what it took to make it: that is a twentieth of a processor.
+const LISTED_FOR_TIMES: u32 = 20;
 
 /// A stream that falls this far behind misses the oldest news of other replicas, and is told how many.
 const BACKLOG: usize = 1_024;
@@ -70,7 +73,7 @@ pub(super) struct LookedAt {
     pub(super) concerns: Vec<Concern>,
     /// The process that keeps all others from writing to the store, for people.
     pub(super) blocked: Option<String>,
-    /// The list of all jobs, and when it was made.
+    /// The list of all jobs, and until when it is used again.
     list: Option<(BootInstant, Arc<JobList>)>,
 }
 
@@ -346,17 +349,18 @@ impl Board {
         let (now, facts) = (self.clock.boot(), self.facts.borrow().clone());
         let store_now = self.store_now().unwrap_or_default();
         let list = match &kept.list {
-            Some((made, list)) if now.since(*made) < LISTED_FOR => Arc::clone(list),
+            Some((until, list)) if now < *until => Arc::clone(list),
             _ => {
-                let rest = kept.snapshot(store_now, &peers_of(&facts), Some(&[]));
-                let list = kept.table.lend_all(|jobs| {
-                    let snapshot = Snapshot { jobs, ..rest };
-                    let list = self.expecting(|expected| JobList::of(&snapshot, expected));
-                    (snapshot.jobs, Arc::new(list))
+                let list = kept.look_at_all(store_now, &peers_of(&facts), |snapshot| {
+                    self.expecting(|expected| JobList::of(snapshot, expected))
                 });
+                let list = Arc::new(list);
                 let due = list.jobs().iter().filter(|job| job.due.is_some()).map(|job| &job.name);
                 kept.table.doubt_due(due, now);
-                kept.list = Some((now, Arc::clone(&list)));
+                let (least, most) = LISTED_FOR;
+                let took = self.clock.boot().since(now);
+                let lasts = took.saturating_mul(LISTED_FOR_TIMES).clamp(least, most);
+                kept.list = Some((now.plus(lasts), Arc::clone(&list)));
                 list
             }
         };
@@ -418,5 +422,20 @@ impl LookedAt {
         };
         let snapshot = Snapshot::of(now, peers.to_vec(), states);
         Snapshot { concerns: self.concerns.clone(), blocked: self.blocked.clone(), ..snapshot }
+    }
+
+    /// Calls a function with all jobs as a snapshot at this time by the store's clock.
+    pub(super) fn look_at_all<T>(
+        &mut self,
+        now: UtcMillis,
+        peers: &[Peer],
+        look: impl FnOnce(&Snapshot) -> T,
+    ) -> T {
+        let rest = self.snapshot(now, peers, Some(&[]));
+        self.table.lend_all(|jobs| {
+            let snapshot = Snapshot { jobs, ..rest };
+            let seen = look(&snapshot);
+            (snapshot.jobs, seen)
+        })
     }
 }

@@ -18,6 +18,7 @@ use crate::replica::ReplicaFacts;
 use crate::run::release_free_memory;
 use crate::store::{FailureCause, Feed, FeedLine, Hint, LIVE_FOR, Store, StoreError, Wake};
 use crate::time::BootInstant;
+use crate::view::snapshot::{Snapshot, errors_of};
 use crate::view::timeline::TimelineNews;
 
 use super::board_view::HeardNews;
@@ -415,13 +416,14 @@ async fn sweep(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
 /// Reads why jobs wait, if some do.
 async fn ask_why(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
     let (peers, now) = (Arc::clone(&shared.facts.borrow().peers), shared.store_now());
-    let Some(mut snapshot) = shared.board.if_looked_at(|kept| kept.snapshot(now, &peers, None)) else {
-        return Ok(());
+    let asks = shared.board.if_looked_at(|kept| kept.look_at_all(now, &peers, Snapshot::asks_why));
+    let concerns = match asks {
+        None => return Ok(()),
+        Some(true) => errors_of(store).await,
+        Some(false) => Vec::new(),
     };
-    snapshot.concerns.clear();
-    snapshot.ask_why(store).await;
     let blocked = store.blocked().await?;
-    shared.board.if_looked_at(|kept| (kept.concerns, kept.blocked) = (snapshot.concerns, blocked));
+    shared.board.if_looked_at(|kept| (kept.concerns, kept.blocked) = (concerns, blocked));
     Ok(())
 }
 

@@ -61,7 +61,8 @@ enum Freshness {
 /// A job.
 #[derive(Debug)]
 struct TableJob {
-    state: JobState,
+    /// Boxed: a map has room for nearly twice as many jobs as are in it.
+    state: Box<JobState>,
     /// How many of its newest entries were asked for; 0 if only its standing was read.
     depth: usize,
     freshness: Freshness,
@@ -291,12 +292,12 @@ impl JobTable {
 
     /// Returns the states of these jobs; a name that it does not have is left out.
     pub(super) fn states<'a>(&self, names: impl Iterator<Item = &'a JobName>) -> Vec<JobState> {
-        names.filter_map(|name| self.jobs.get(name)).map(|job| job.state.clone()).collect()
+        names.filter_map(|name| self.jobs.get(name)).map(|job| (*job.state).clone()).collect()
     }
 
     /// Returns the states of all jobs, in order.
     pub(super) fn all_states(&self) -> Vec<JobState> {
-        self.jobs.values().map(|job| job.state.clone()).collect()
+        self.jobs.values().map(|job| (*job.state).clone()).collect()
     }
 
     /// Calls a function with the states of all jobs, in order, and takes them back: copies of thousands of records would
@@ -304,11 +305,11 @@ impl JobTable {
     pub(super) fn lend_all<T>(&mut self, look: impl FnOnce(Vec<JobState>) -> (Vec<JobState>, T)) -> T {
         let lent = self.jobs.values_mut().map(|job| {
             let known = KnownJob { name: job.state.name.clone(), definition: Definition::Absent };
-            std::mem::replace(&mut job.state, JobState::of(known, Ok(None), Ok(Vec::new())))
+            std::mem::replace(&mut *job.state, JobState::of(known, Ok(None), Ok(Vec::new())))
         });
         let (states, seen) = look(lent.collect());
         for (job, state) in self.jobs.values_mut().zip(states) {
-            job.state = state;
+            *job.state = state;
         }
         seen
     }
@@ -370,7 +371,7 @@ fn definition(file: &JobsByName, name: &JobName) -> Definition {
 fn unknown(file: &JobsByName, name: &JobName) -> TableJob {
     let job = KnownJob { name: name.clone(), definition: definition(file, name) };
     TableJob {
-        state: JobState::of(job, Ok(None), Ok(Vec::new())),
+        state: Box::new(JobState::of(job, Ok(None), Ok(Vec::new()))),
         depth: 0,
         freshness: Freshness::Stale,
         read: None,

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_whose_body_is_on_its_way_makes_room_and_one_that_is_answered_does_not() {
+    fn a_connection_whose_body_is_on_its_way_makes_room_one_that_is_answered_does_not() {
         let slots = ConnectionSlots::default();
         let taken = all_taken(&slots);
         let answering = answer(&taken[0]);

@@ -25,7 +25,7 @@ const BUSY: &str =
 /// Drains a replica with open streams and clients of every bad kind; returns how long after its last run it has ended.
 fn drained() -> Duration {
     let scene = Scene::new(BUSY);
-    let (mut replica, address) = start(&scene, &["--drain", "1m"]);
+    let (mut replica, address) = start(&scene, &["--drain", "1m", "--log-level", "debug"]);
     eventually("a page", || (get(address, "/").status == 200).then_some(()));
     let stream = |path: &str| OpenAnswer::open(address, path, &[("Accept", "text/event-stream")]);
     let mut streams: Vec<OpenAnswer> =
@@ -41,6 +41,7 @@ fn drained() -> Duration {
     assert_eq!(&answer, b"HTTP/1.1 200");
     replica.wait_for_event("run started");
     replica.signal(Signal::SIGTERM);
+    replica.wait_for_event("draining: taking no new ticks");
     for stream in &mut streams {
         stream.wait_for("event: bye");
     }
