@@ -85,7 +85,7 @@ fn the_same_order_given_again_before_it_is_taken_changes_nothing() {
 }
 
 #[test]
-fn the_same_order_given_again_after_it_was_taken_is_answered_as_before_and_runs_nothing() {
+fn the_same_order_given_again_after_it_was_taken_runs_nothing() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let order = order(&mut book, None);

@@ -174,7 +174,7 @@ fn what_has_to_come_first_is_named() {
 }
 
 #[tokio::test]
-async fn an_order_that_is_given_again_has_the_run_that_took_it_although_no_replica_is_left() {
+async fn an_order_that_was_taken_has_its_run_although_no_replica_is_left() {
     let (store, _) = given().await;
     store.take("backup", order_id(), 1).await;
     store.bench.at(7_200);

@@ -38,8 +38,7 @@ async fn eventful() -> Bench {
 async fn shown(bench: &Bench, line: &str) -> (String, String) {
     let ReadCommand::Acts(args) = reading(line) else { panic!("`{line}`") };
     let is_absent = |job: &JobName| job.as_str() == "gone";
-    let show = async |screen: &mut Screen<'_>| show(&args, &is_absent, &bench.store, screen).await;
-    let (exit, out, err) = printed(show).await;
+    let (exit, out, err) = printed(async |screen| show(&args, &is_absent, &bench.store, screen).await).await;
     assert_eq!(exit.expect("shown"), Exit::Done);
     (out, err)
 }
