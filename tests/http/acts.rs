@@ -60,7 +60,8 @@ const AS_FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 
 /// Sends an act by the API, by maria.
 fn act(address: SocketAddr, path: &str, headers: &[&str], body: &str) -> (Answer, Value) {
-    let headers = [&[bearer(TOKEN).as_str(), AS_JSON], headers].concat();
+    let token = bearer(TOKEN);
+    let headers = [&[token.as_str(), AS_JSON][..], headers].concat();
     let answer = post(address, &format!("/api/v1/jobs/{path}"), &headers, body);
     let value = serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
     (answer, value)

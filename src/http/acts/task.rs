@@ -244,7 +244,17 @@ impl ActTask {
     async fn conclude(&mut self, result: Result<ActAnswer, OperateError>) {
         let note = self.note_of(&ActResult::from(&result));
         self.tell(&note).await;
-        self.answer(result.map_err(|error| problem_of(&error)));
+        let order = match self.act.wanted {
+            WantedAct::Trigger { order, .. } => Some(order),
+            _ => None,
+        };
+        self.answer(result.map_err(|error| match order.filter(|_| error.is_unreachable()) {
+            // A request whose reply was lost may have reached the store.
+            Some(order) => problem_of(&error).help(format!(
+                "send the same again, with `Idempotency-Key: {order}`: it gives one run at most"
+            )),
+            None => problem_of(&error),
+        }));
     }
 
     /// Answers the client, unless it has its answer.

@@ -21,6 +21,10 @@ const FORM: &str = "application/x-www-form-urlencoded";
 async fn served() -> Served {
     let served = Served::new().await.with_tokens();
     served.report(false);
+    // Once something was read, the store is open.
+    served
+        .send(Request::get("/api/v1/jobs").header("authorization", format!("Bearer {}", TOKENS[1])), "")
+        .await;
     served
 }
 

@@ -93,11 +93,8 @@ pub(super) async fn act(shared: Arc<Shared>, call: AdmittedRequest) -> Response<
         Ok(_) => see_other(&format!("{}/jobs/{}#acts", subject.context.base(), subject.job.name)),
         Err(problem) => {
             let is_asked_again = matches!(subject.act, ActKind::Trigger | ActKind::Pause);
-            let form = is_asked_again.then(|| {
-                // It is a new order: the one that was refused may be in the store.
-                let grounds = FormGrounds { order: RunId::new(), ..grounds };
-                ActForm::whole(subject.act, &grounds).filled(&fields, None)
-            });
+            // It is the same order: where the store has it although its reply was lost, it runs once.
+            let form = is_asked_again.then(|| ActForm::whole(subject.act, &grounds).filled(&fields, None));
             subject.page(&ActSight { form, ..ActSight::refused(problem) })
         }
     }
