@@ -15,17 +15,11 @@ const KEPT_FOR: Duration = Duration::from_secs(3_600);
 const MOST_KEPT: usize = 500;
 
 /// What this process told within the last hour, as far as a timeline shows it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OwnNews {
     life: RunId,
     /// Oldest first.
     told: Mutex<VecDeque<NewsItem>>,
-}
-
-impl Default for OwnNews {
-    fn default() -> Self {
-        Self { life: RunId::new(), told: Mutex::default() }
-    }
 }
 
 impl OwnNews {

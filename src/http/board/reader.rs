@@ -199,7 +199,10 @@ impl BoardReader {
             Heard::Wake(Wake::Feed(Feed::Recent)) => self.feed.iter_mut().for_each(FeedProgress::wake),
             Heard::Wake(_) => {}
             Heard::NoHints => self.sources.iter_mut().for_each(|sources| sources.hints = None),
-            Heard::NoWakes => self.sources.iter_mut().for_each(|sources| sources.wakes = None),
+            Heard::NoWakes => {
+                self.sources.iter_mut().for_each(|sources| sources.wakes = None);
+                self.feed.iter_mut().for_each(FeedProgress::expect_no_wakes);
+            }
         }
     }
 

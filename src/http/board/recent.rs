@@ -21,8 +21,12 @@ const MOST_KEPT: usize = 5_000;
 /// No more processes are remembered, the newest: each start of a replica makes one.
 const MOST_LIVES: usize = 1_024;
 
-/// The time between two reads without a wake, and with as many wakes as may come: other programs may send them, too.
-const READ_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(200));
+/// The time between two reads without a wake, where the store sends wakes and where it sends none: then a page learns of a
+/// failure by these reads, and shows it a second later at most.
+const READ_EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(500));
+
+/// The time between two reads, however many wakes come: other programs may send them, too.
+const BETWEEN_READS: Duration = Duration::from_millis(200);
 
 /// The pause after a read that failed.
 const RESTS: Duration = Duration::from_secs(5);
@@ -40,6 +44,7 @@ pub(super) struct FeedProgress {
     lives: BTreeMap<RunId, LifeProgress>,
     last_read: Option<BootInstant>,
     is_woken: bool,
+    has_wakes: bool,
     rests_until: Option<BootInstant>,
 }
 
@@ -79,6 +84,7 @@ impl FeedProgress {
             lives: BTreeMap::new(),
             last_read: None,
             is_woken: false,
+            has_wakes: true,
             rests_until: None,
         }
     }
@@ -88,9 +94,15 @@ impl FeedProgress {
         self.is_woken = true;
     }
 
-    /// Notes that the store may have lost the lines that were read: all are read again. Those that are known are passed over.
+    /// Notes that the store sends no wakes.
+    pub(super) fn expect_no_wakes(&mut self) {
+        self.has_wakes = false;
+    }
+
+    /// Notes that the store answers again, or may have lost the lines that were read: all are read again. Those that are
+    /// known are passed over.
     pub(super) fn start_over(&mut self) {
-        self.after = None;
+        (self.after, self.rests_until) = (None, None);
     }
 
     /// Returns the line after which to read.
@@ -100,7 +112,11 @@ impl FeedProgress {
 
     /// Returns when to read next.
     pub(super) fn due(&self) -> BootInstant {
-        let every = if self.is_woken { READ_EVERY.1 } else { READ_EVERY.0 };
+        let every = match (self.is_woken, self.has_wakes) {
+            (true, _) => BETWEEN_READS,
+            (false, true) => READ_EVERY.0,
+            (false, false) => READ_EVERY.1,
+        };
         let due = self.last_read.map(|last| last.plus(every));
         due.max(self.rests_until).unwrap_or(BootInstant(Duration::ZERO))
     }

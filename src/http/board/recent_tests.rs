@@ -50,6 +50,12 @@ fn a_feed_is_read_every_second_and_sooner_on_a_wake_however_many_come() {
     feed.end(true, at(5_300));
     feed.wake();
     assert_eq!(feed.due(), at(10_300), "it could not be read");
+    feed.start_over();
+    assert_eq!(feed.due(), at(5_400), "the store answers again");
+    feed.begin(at(5_400));
+    feed.end(false, at(5_400));
+    feed.expect_no_wakes();
+    assert_eq!(feed.due(), at(5_900));
 }
 
 #[test]
