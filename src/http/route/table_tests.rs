@@ -15,11 +15,11 @@ use super::*;
 
 /// What each route needs: nothing (`o`), the right to read once there are tokens (`m`), something to log in to (`l`), the right
 /// to read (`r`), the right to act (`a`).
-const ROUTES: [(&str, &str); 36] = [
+const ROUTES: [(&str, &str); 37] = [
     ("o", "GET /healthz"),
     ("o", "GET /readyz"),
     ("m", "GET /metrics"),
-    ("o", "GET /api/v1/openapi.json"),
+    ("l", "GET /api/v1/openapi.json"),
     ("r", "GET /api/v1/status"),
     ("r", "GET /api/v1/replicas"),
     ("r", "GET /api/v1/jobs"),
@@ -28,6 +28,7 @@ const ROUTES: [(&str, &str); 36] = [
     ("r", "GET /api/v1/jobs/{job}/why"),
     ("r", "GET /api/v1/history"),
     ("r", "GET /api/v1/runs/{run}"),
+    ("r", "GET /api/v1/runs/{run}/log"),
     ("r", "GET /api/v1/events"),
     ("a", "POST /api/v1/jobs/{job}/trigger"),
     ("a", "POST /api/v1/jobs/{job}/pause"),
