@@ -112,8 +112,11 @@ impl Transition<'_> {
                 alive.since(now) > longest && alive <= heard && heard.since(alive) <= longest
             };
             let was_seen = record.settles_at <= LeaseInstant(heard.plus(SETTLING).0);
-            let is_over =
-                if record.is_running() { record.ended.is_some_and(is_silent) } else { began_ahead && was_seen };
+            let is_over = if record.is_running() {
+                record.ended.is_some_and(is_silent)
+            } else {
+                began_ahead && was_seen
+            };
             if memory == Memory::Forgetful && is_over {
                 record.locked_until = lease_now;
             }
