@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::Overlap;
-use solocron::lease::{Answer, Claim, LeaseInstant, Memory};
+use solocron::lease::{Answer, Claim, Lease, LeaseInstant, Memory};
 
 use crate::book::{Book, at, held_for, is_held_by, is_won, secs, tick};
 use crate::sample::{self, LEASE, node};
@@ -53,8 +53,50 @@ fn rule_6_needs_a_steady_clock_so_one_set_back_and_right_again_frees_no_lock() {
             book.pass(LEASE);
         }
         let late = if renews { -28.1 } else { -58.1 };
-        assert!(is_won(&book.claim(tick(late), wait)));
+        assert!(is_won(&book.claim(tick(late), |claim| seen(claim, 1.0))));
     }
+}
+
+/// Its replica saw the clock being set back from there, and has watched it ever since.
+fn seen(claim: &mut Claim, from: f64) {
+    wait(claim);
+    claim.caller.latest_store_time = at(from);
+}
+
+/// The clock is an hour ahead, and a lock is granted by it. A manual run leaves the mark where it is.
+fn granted_ahead(book: &mut Book) -> Lease {
+    set_clock(book, 3_600.0);
+    assert!(is_won(&book.manual(|manual| manual.caller.calm = Duration::ZERO)));
+    sample::lease(book.record())
+}
+
+#[test]
+fn rule_6_a_clock_that_was_ahead_for_a_moment_takes_no_lock_from_its_holder() {
+    // What the caller saw: no step at all; a clock that was set back earlier, from a later time, or from an earlier one.
+    for heard in [0.0, 7_200.0, 3_599.0] {
+        let mut book = Book::ready(Memory::Forgetful);
+        let right = book.server.clone();
+        let lease = granted_ahead(&mut book);
+        assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
+        // The clock is right again. The holder still counts on a whole lease, and has not renewed by this clock.
+        book.server = right;
+        book.pass(secs(1));
+        assert!(is_held_by(&book.claim(tick(1.0), |claim| seen(claim, heard)), &node("a")), "heard {heard}");
+        assert_eq!(book.lease_end(30), book.record().locked_until);
+        // A holder that is gone is found out a lease later.
+        book.pass(LEASE);
+        assert!(is_won(&book.claim(tick(2.0), |claim| seen(claim, heard))));
+    }
+}
+
+#[test]
+fn rule_6_whoever_saw_the_clock_being_set_back_waits_for_no_dead_holder() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let right = book.server.clone();
+    granted_ahead(&mut book);
+    book.server = right;
+    book.pass(LEASE);
+    assert!(is_won(&book.claim(tick(30.0), |claim| seen(claim, 3_602.0))));
 }
 
 #[test]

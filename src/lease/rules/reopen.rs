@@ -96,7 +96,8 @@ impl Transition<'_> {
     }
 
     /// Rule 6, for a caller that has watched a steady clock for the longest lease: shortens waits that were set while the
-    /// clock was ahead. A clock that is wrong only for a moment shortens none.
+    /// clock was ahead. A clock that is wrong only for a moment shortens none. `heard` is the latest time that the clock may
+    /// have shown before the caller saw it being set back.
     pub(super) fn cut_waits(&mut self, longest: Duration, heard: UtcMillis) {
         let Server { now, lease_now, memory, .. } = *self.server;
         let record = self.record_mut();
@@ -104,11 +105,18 @@ impl Transition<'_> {
         if record.locked_until > lease_now.plus(longest) {
             record.locked_until = lease_now.plus(longest);
             // If the holder's last sign of life lies ahead by more than any clock drifts, the holder has given none since
-            // the clock was set back, for all that time. A wait without a holder is over as well, if it began before the
-            // caller saw the clock being set back.
-            let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
+            // the clock was set back. That is as long as the caller is calm, if the caller saw the clock being set back from
+            // there. Else the clock may have been ahead for a moment only, between two readings: the holder lives. A wait
+            // without a holder is over as well, if it began before the caller saw the clock being set back.
+            let is_silent = |alive: UtcMillis| {
+                alive.since(now) > longest && alive <= heard && heard.since(alive) <= longest
+            };
             let was_seen = record.settles_at <= LeaseInstant(heard.plus(SETTLING).0);
-            let is_over = if record.is_running() { is_silent } else { began_ahead && was_seen };
+            let is_over = if record.is_running() {
+                record.ended.is_some_and(is_silent)
+            } else {
+                began_ahead && was_seen
+            };
             if memory == Memory::Forgetful && is_over {
                 record.locked_until = lease_now;
             }

@@ -54,9 +54,11 @@ local function enter(bid, when_created)
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
     -- If the holder's last sign of life lies ahead by more than any clock drifts, the holder has given none since the clock
-    -- was set back, for all that time. A wait without a holder is over as well, if it began before the caller saw the clock
-    -- being set back.
-    local is_silent = record.ended and record.ended - now > longest
+    -- was set back. That is as long as the caller is calm, if the caller saw the clock being set back from there. Else the
+    -- clock may have been ahead for a moment only, between two readings: the holder lives. A wait without a holder is over as
+    -- well, if it began before the caller saw the clock being set back.
+    local alive = record.ended
+    local is_silent = alive and alive - now > longest and alive <= bid.heard and bid.heard - alive <= longest
     local was_seen = began_ahead and record.settled <= plus(bid.heard, SETTLING)
     local is_over = was_seen
     if record.phase == 'running' then is_over = is_silent end
