@@ -134,9 +134,6 @@ impl Served {
     }
 
     /// Returns the answer to a GET of this path: its status, its kind, and its body.
-    pub(super) async fn get(&self, path: &str) -> (StatusCode, String, String) {}
-
-    /// Returns the answer to a GET of this path: its status, its kind, and its body.
     pub(super) async fn get(&self, path: &str) -> (StatusCode, String, String) {
         self.got(Request::get(path)).await
     }

@@ -111,7 +111,7 @@ pub(crate) async fn perform(shared: &Arc<Shared>, act: AdmittedAct) -> Result<Ac
     let began_draining = facts.borrow().is_draining;
     let task = ActTask {
         shared: Arc::clone(shared),
-        store: Arc::clone(store),
+        store,
         act,
         client: Some(client),
         facts,
@@ -133,7 +133,7 @@ pub(crate) async fn silent_lock(
 ) -> Result<SilentLock, ProblemDetails> {
     let Some(store) = shared.board.store() else { return Err(no_store()) };
     let _turn = shared.board.turn().await;
-    let operator = Operator { store: Arc::clone(store), job, by: by.to_string() };
+    let operator = Operator { store, job, by: by.to_string() };
     SilentLock::look(operator).await.map_err(|error| problem_of(&error))
 }
 

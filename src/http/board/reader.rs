@@ -16,7 +16,7 @@ use crate::job::JobName;
 use crate::news::LineItem;
 use crate::replica::ReplicaFacts;
 use crate::run::release_free_memory;
-use crate::store::{FailureCause, Feed, FeedLine, Hint, LIVE_FOR, Store, StoreError, Wake};
+use crate::store::{FailureCause, Feed, FeedLine, Hint, Store, StoreError, Wake};
 use crate::time::BootInstant;
 use crate::view::snapshot::{Snapshot, errors_of};
 use crate::view::timeline::TimelineNews;
