@@ -104,7 +104,7 @@ fn every_verdict_without_a_run_that_a_claim_is_answered_with_is_listed() {
     let words = |set: &&[&str]| {
         set[0].parse::<Outcome>().is_ok() && (set[1].is_empty() || set[1].parse::<Reason>().is_ok())
     };
-    assert!(values::VERDICTS.iter().all(|set| words(set)));
+    assert!(values::VERDICTS.iter().all(words));
 }
 
 #[test]

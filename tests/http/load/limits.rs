@@ -66,7 +66,8 @@ fn requests_beyond_the_limits_are_refused_with_their_status() {
         ("escaped", format!("GET /%2e%2e/healthz%00 HTTP/1.1\r\n{head}\r\n"), [404, 404]),
         (
             "upgrade",
-            format!("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n"),
+            "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n"
+                .to_owned(),
             [200, 200],
         ),
     ] {
