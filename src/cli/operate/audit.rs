@@ -36,10 +36,11 @@ impl<'a> CommandAct<'a> {
         }
     }
 
-    /// Appends the note that the act was refused, or failed. A request that never reached the store is not noted: it changed
-    /// nothing, and the store does not answer.
+    /// Appends the note that the act was refused, or failed. A request that the store did not take is not noted: it changed
+    /// nothing, and the store would take no note either.
     pub(super) async fn note_error(&self, error: &OperateError, screen: &mut Screen<'_>) {
-        if !matches!(error, OperateError::Store { error: StoreError::NotSent(_), .. }) {
+        let is_unknown = matches!(error, OperateError::Store { error: StoreError::Unknown(_), .. });
+        if is_unknown || !matches!(error, OperateError::Store { .. }) {
             self.note(ActResult::from(error), screen).await;
         }
     }

@@ -69,6 +69,7 @@ impl Leaps {
     /// Adds a leap, unless it is empty. It is merged into a leap of the same kind that ends where it begins, except into
     /// the first leap ([`Leap::is_first`]).
     pub(crate) fn add(&mut self, leap: Leap) {
+        let leap = Leap { after: leap.after.max(UtcMillis(0)), ..leap };
         if leap.after >= leap.to {
             return;
         }

@@ -120,6 +120,7 @@ fn a_flood_makes_no_replica_lose_a_lock_or_miss_a_tick_and_health_is_answered() 
     let (mut replica, address) = start(&scene, &["--drain", "1s"]);
     replica.wait_for_event("run started");
     eventually("a page", || (get(address, "/").status == 200).then_some(()));
+    let begun = SystemClock.utc().0 / 1_000;
     let slowest = flood(address);
     assert!(slowest < PROBED_WITHIN, "{slowest:?}");
     let history: Vec<_> = (0..5).map(|job| ran(&scene, &format!("job{job}"))).collect();
@@ -128,7 +129,9 @@ fn a_flood_makes_no_replica_lose_a_lock_or_miss_a_tick_and_health_is_answered() 
     for words in ["lock not renewed", "lock lost", "store does not answer", "tick missed"] {
         assert!(!log.contains(words), "{words}:\n{log}");
     }
-    for ticks in history {
+    for mut ticks in history {
+        // Ticks before the flood may have come before the replica had opened its records.
+        ticks.retain(|(tick, _)| *tick >= begun);
         // A tick is skipped if the run before it took longer than a second: the machine is busy.
         let outcomes = ["succeeded", "running", "skipped"];
         let all_ran = ticks.iter().all(|(_, outcome)| outcomes.contains(&outcome.as_str()));

@@ -38,6 +38,7 @@ local function forget_shortest(leaps)
 end
 
 local function add_leap(after, to, passed)
+  after = math.max(after, 0)
   if after >= to then return end
   local leaps, at = leaps_of(), 1
   while leaps[at] and leaps[at].after < after do at = at + 1 end

@@ -14,15 +14,18 @@ local edited = (ARGV[3] == '1' or not manual and record.tick <= record.since) an
 -- A run that an operator stopped does not run on another replica either.
 local killed = stop_reason(record.run) == 'operator'
 local before = record['until']
-local leaps, next, is_later = leaps_of(), nil, false
+local leaps, next, begins_open, is_later = leaps_of(), nil, false, false
 for _, leap in ipairs(leaps) do
-  if leap.after == record.tick and leap.passed ~= RAN then next = leap end
   local may_open = leap.passed == OPEN or leap.passed == ''
+  if may_open and leap.after == record.tick then
+    next = next or leap
+    begins_open = begins_open or is_open(leap)
+  end
   if may_open and record.tick and record.tick <= leap.after and leap.after <= front then is_later = true end
 end
 -- Whether no later tick was decided, except by a clock that was ahead. If the tick was the last one of its leap, nothing is
 -- left of that leap: then no leap may begin between the tick and `front`.
-local is_newest = record.tick == record.mark or next and is_open(next)
+local is_newest = record.tick == record.mark or begins_open
   or record.tick and record.tick <= front and front < record.mark and not is_later
 if record.cause == 'rerun' then
   -- The tick stays decided, as it was before the rerun. In another era, the rerun may have been granted to another replica as
@@ -42,7 +45,7 @@ elseif is_newest and not manual and remembers and not edited and not killed then
   if record.tick == record.mark then
     record.mark = earlier
   else
-    if next and is_open(next) then
+    if next then
       next.after = earlier
       keep_leaps(leaps)
     else
