@@ -124,6 +124,7 @@ fn what_is_wrong_is_copied_as_one_line_of_text() {
     stage.break_payout();
     stage.wait_for_failure();
     let browser = stage.browse("/");
+    browser.wait_for_text("#troubles", |text| text.contains("failed with exit code 1"));
     // Over plain HTTP from another machine, a browser has the old clipboard alone.
     for clipboard in ["", "Object.defineProperty(navigator, 'clipboard', { value: undefined })"] {
         browser.script(clipboard);
