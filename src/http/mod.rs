@@ -2,7 +2,7 @@
 //! from what the replica reports about itself: no request waits for the replica, and the replica waits for none. The thread
 //! also answers questions for the output of the replica's runs, with and without HTTP.
 //!
-//! A request passes through [`server`] (sockets and their limits), [`route`] (which paths there are) and [`access`] (who
+//! A request passes through `server` (sockets and their limits), `route` (which paths there are) and `access` (who
 //! may do it) before its handler sees it.
 
 mod access;
