@@ -54,7 +54,7 @@ async fn replicas_with_different_files_or_releases_are_named_with_what_they_have
     assert!(files.contains(&format!("n1 ({})", &file[..8])) && files.contains("n2 (f2)"), "{files}");
     assert_eq!(
         versions,
-        "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); restart those that are behind"
+        "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); upgrade the older ones"
     );
     snapshot.peers[1].at = UtcMillis(0);
     let kinds: Vec<Kind> = problems(&snapshot, bench.expected()).iter().map(|problem| problem.kind).collect();
