@@ -247,7 +247,10 @@ impl Events {
             Event::StoreConcern(concern) => self.log_concern(concern),
             Event::Peer(event) => event.log(&self.node),
             Event::FilesDiffer { file, others } => {
-                warn!(node, file, others, "replicas have different jobs files: reload those that are behind");
+                warn!(
+                    node,
+                    file, others, "replicas have different jobs files: copy the right one to all of them"
+                );
             }
             Event::FilesAgree { file } => info!(node, file, "replicas have the same jobs file again"),
             Event::Reloaded { file, changes } => {

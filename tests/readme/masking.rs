@@ -98,7 +98,7 @@ fn what_differs_is_masked_and_the_rest_is_not() {
         assert_eq!(masked(left), masked(right));
     }
     for (left, right) in [
-        ("n1  live  42s", "n1  gone  42s"),
+        ("n1  live  42s", "n1  down  42s"),
         ("report  succeeded", "report  failed"),
         ("n1  live  report", "n1  live"),
         ("report  ▄▅▁  in 17s", "report  ▄✗  in 2s"),

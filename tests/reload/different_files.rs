@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::process::{Program, Scene};
 use super::{LOADED, file, said_at, says, write};
 
-const DIFFERENT: &str = "replicas have different jobs files: reload those that are behind";
+const DIFFERENT: &str = "replicas have different jobs files: copy the right one to all of them";
 
 #[test]
 fn files_that_differ_for_a_minute_are_logged_and_shown_until_they_agree() {

@@ -270,7 +270,7 @@ fn token_file(raw: &Raw<'_>) -> Checked<PathBuf> {
         true => "is not the path of one file alone",
         false => "is written in the file itself",
     };
-    let help = "put it into a file that only solocron may read, and write `\"${file:/run/secrets/maria}\"`";
+    let help = "put it into a file that only solocron may read, and write for example `\"${file:/run/secrets/maria}\"`";
     ValueError::new(what, help).alone()
 }
 

@@ -142,6 +142,7 @@ fn of_host(bad: &BadHost) -> ProblemDetails {
 
 fn wrong_token() -> ProblemDetails {
     ProblemDetails::new(StatusCode::UNAUTHORIZED, "wrong token")
+        .help("a token is the content of a file that [http.tokens] in jobs.toml names")
 }
 
 fn token_needed() -> ProblemDetails {

@@ -166,7 +166,9 @@ pub(crate) async fn note_refused(shared: &Shared, refused: RefusedAct<'_>) {
 }
 
 fn no_store() -> ProblemDetails {
-    ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the store does not answer").retry_after(1)
+    ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "the store does not answer")
+        .help("`/readyz` says whether this replica reaches it, and the replica's log says why not")
+        .retry_after(1)
 }
 
 /// Returns the error for the client, in the words of the commands.

@@ -288,9 +288,15 @@ async fn a_form_that_is_filled_in_badly_comes_back_with_the_error_beside_its_fie
     let answer = form(&served, "unlock", "confirm=payout").await;
     assert!(answer.status == 400 && answer.body.contains("write `backup`"), "{answer:?}");
     let answer = form(&served, "pause", "by=script").await;
-    assert!(answer.status == 400 && answer.body.contains("this act has `for`, `reason`"), "{answer:?}");
+    assert!(
+        answer.status == 400 && answer.body.contains("this act has <code>for</code>, <code>reason</code>"),
+        "{answer:?}"
+    );
     let answer = form(&served, "kill", "").await;
-    assert!(answer.status == 409 && answer.body.contains("job `backup` is not running"), "{answer:?}");
+    assert!(
+        answer.status == 409 && answer.body.contains("job <code>backup</code> is not running"),
+        "{answer:?}"
+    );
     let answer = served.send(by(TOKENS[1], "/jobs/backup/kill", "application/json"), "{}").await;
     assert_eq!(answer.status, 415, "{answer:?}");
 }

@@ -56,7 +56,7 @@ async fn what_is_wrong_with_a_request_is_told_without_repeating_it() {
         ("/api/v1/jobs/script/next", 404, "no such job"),
         ("/api/v1/jobs/backup/next?n=1001", 400, "a number from 1 to 1000"),
         ("/api/v1/jobs/backup/why", 400, "write `?at=02:30`"),
-        ("/api/v1/jobs/backup/why?at=script", 400, "write `02:30` for the last one"),
+        ("/api/v1/jobs/backup/why?at=script", 400, "write `02:30` or"),
         ("/api/v1/jobs/backup/why?at=2026-03-29T02:30:00", 400, "does not exist in Europe/Berlin"),
         ("/api/v1/jobs?is=script", 400, "one of failing, running"),
         ("/api/v1/status?script=1", 400, "this call takes none"),

@@ -133,7 +133,11 @@ async fn explained(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
     let time = match given.text("at").map(When::read) {
         Some(Ok(time)) => time,
         Some(Err(error)) => return Err(no_time.help(error.help)),
-        None => return Err(no_time.help("write `?at=02:30` for the last one, or `?at=2026-11-23T02:30:00Z`")),
+        None => {
+            return Err(
+                no_time.help("write `?at=02:30` in the job's time zone, or `?at=2026-11-23T02:30:00Z`")
+            );
+        }
     };
     let job = job_of(call)?;
     let known = known(shared, &job).await?;

@@ -76,7 +76,7 @@ fn no_such_job(nearest: Option<&JobName>) -> ProblemDetails {
     let problem = ProblemDetails::new(StatusCode::NOT_FOUND, "no such job");
     match nearest {
         Some(nearest) => problem.help(format!("did you mean `{nearest}`?")),
-        None => problem.help("`/api/v1/jobs` lists the jobs"),
+        None => problem.help("`/api/v1/jobs` and `solocron status` list the jobs"),
     }
 }
 

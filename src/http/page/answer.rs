@@ -8,7 +8,7 @@ use crate::http::route::problem::ProblemDetails;
 use crate::http::state::HttpOptions;
 
 use super::assets::ASSETS;
-use super::shell::{PageTitle, rendered};
+use super::shell::{HtmlSentence, PageTitle, rendered};
 
 #[derive(Template)]
 #[template(path = "error.html")]

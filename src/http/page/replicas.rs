@@ -67,14 +67,14 @@ fn line(peer: &Peer, snapshot: &Snapshot, file: Option<&str>) -> ReplicaLine {
         (true, false) => ("live", false),
         (true, true) => ("draining", false),
         (false, true) => ("stopped", false),
-        (false, false) => ("gone", true),
+        (false, false) => ("down", true),
     };
     let labels: Vec<&str> = beat.labels.iter().map(|label| label.as_str()).collect();
     let late = beat.stages.iter().find(|times| times.stage == "late").map(|times| {
         let [usual, worst] = [times.p50_us, times.p99_us].map(|micros| span(Duration::from_micros(micros)));
         format!("{usual} / {worst}")
     });
-    // Of one that is gone, only those that are not recorded yet.
+    // Of one that is down, only those that are not recorded yet.
     let runs: Vec<(JobName, String)> = beat
         .running
         .iter()

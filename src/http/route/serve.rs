@@ -44,6 +44,13 @@ pub(crate) struct SpareConnection;
 /// The paths of probes.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
+/// The way out of an address that does not exist.
+const PAGES: &str =
+    "the jobs are at `/`, the replicas at `/replicas`, the API below `/api/v1` (see `/api/v1/openapi.json`)";
+
+/// The way out of a request with the wrong method.
+const METHODS: &str = "read with GET; acts, log in and log out take POST";
+
 /// Returns the router of all routes.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let mut router = Router::new();
@@ -60,10 +67,16 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         };
         router = router.route(path, on(filter, handler));
     }
-    let refuse = |status, title| move || async move { ProblemDetails::new(status, title).into_response() };
+    let refuse = |status, title, help: &'static str| {
+        move || async move { ProblemDetails::new(status, title).help(help).into_response() }
+    };
     router
-        .fallback(refuse(StatusCode::NOT_FOUND, "no such page"))
-        .method_not_allowed_fallback(refuse(StatusCode::METHOD_NOT_ALLOWED, "this page takes another method"))
+        .fallback(refuse(StatusCode::NOT_FOUND, "no such page", PAGES))
+        .method_not_allowed_fallback(refuse(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this page takes another method",
+            METHODS,
+        ))
         .layer(from_fn_with_state(Arc::clone(&shared), check_and_protect))
         .with_state(shared)
 }

@@ -8,7 +8,7 @@ use crate::lease::{Act, Answer, Pausing};
 use crate::operate::OperateError;
 use crate::operate::operator::Operator;
 use crate::time::UtcMillis;
-use crate::view::text::time_format::{from_now, utc};
+use crate::view::text::time_format::{rounded, span, utc};
 
 /// The most characters of a reason. A longer one belongs elsewhere: it is stored in the job's record, and `status` shows it in
 /// one line.
@@ -79,7 +79,11 @@ impl fmt::Display for Paused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.until {
             None => write!(f, "is paused until `solocron resume {}`", self.job),
-            Some(until) => write!(f, "is paused until {} UTC ({})", utc(until), from_now(until, self.now)),
+            // For how long, not in how long: acts are noted in these words, and read later.
+            Some(until) => {
+                let long = span(rounded(until.since(self.now), 1_000));
+                write!(f, "is paused until {} UTC (for {long})", utc(until))
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ async fn a_pause_tells_its_end_and_that_a_run_goes_on() {
     store.bench.at(300);
     store.bench.win("backup", "n1", 1, 300).await;
     let paused = pause(&operator, Some(Duration::from_secs(7_200)), None).await.expect("answers");
-    assert_eq!(paused.to_string(), "is paused until 2026-11-20 14:05:00 UTC (in 2h)");
+    assert_eq!(paused.to_string(), "is paused until 2026-11-20 14:05:00 UTC (for 2h)");
     assert!(paused.is_running);
 }
 

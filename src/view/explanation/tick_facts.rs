@@ -227,6 +227,22 @@ impl TickFacts<'_> {
         format!("{comes}, and will be skipped: the job is paused{by}")
     }
 
+    /// Explains a tick that is decided, and has no entry: the oldest entries are dropped, a new cluster has none, and a
+    /// store that lost records has gaps.
+    fn unrecorded(&self, at: UtcMillis) -> String {
+        let Some(oldest) = self.past.iter().map(|past| past.tick.0).min() else {
+            return "it has no entry, and neither has any other tick of the job".to_owned();
+        };
+        match at < oldest {
+            true => format!(
+                "the history does not reach back so far; its oldest entry is from {}. A time that you write without a \
+                 zone is in the time zone of the job, while `solocron history` shows UTC",
+                self.time(oldest)
+            ),
+            false => "it has no entry, although older ticks have: the store lost records".to_owned(),
+        }
+    }
+
     /// Explains a tick that has come, and has no entry.
     fn undecided(&self, spec: &JobSpec, at: UtcMillis) -> String {
         let Some(record) = self.record else {
@@ -239,10 +255,7 @@ impl TickFacts<'_> {
             );
         }
         if at <= record.decided_by(self.now) {
-            let oldest = self.past.first().map_or_else(String::new, |oldest| {
-                format!("; the oldest entry there is from {}", self.time(oldest.tick.0))
-            });
-            return format!("its entry is no longer in the history{oldest}");
+            return self.unrecorded(at);
         }
         let until = at.plus(spec.start_deadline_of(Tick::at_millis(at.0)));
         let left = until.since(self.now);

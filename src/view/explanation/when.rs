@@ -44,7 +44,7 @@ impl When {
             return Ok(Self::Moment(moment));
         }
         text.parse().map(Self::TimeOfDay).map_err(|_| {
-            let help = "write `02:30` for the last one, `2026-11-23 02:30`, or `2026-11-23T02:30:00+01:00`";
+            let help = "write `02:30` or `2026-11-23 02:30` in the job's time zone, or `2026-11-23T02:30:00Z` for UTC";
             TimeError::new(format!("`{text}` is not a time"), help)
         })
     }

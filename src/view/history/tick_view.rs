@@ -121,9 +121,9 @@ impl TickView {
     pub(crate) fn verdict(&self) -> String {
         let verdict = Verdict { outcome: self.outcome, reason: self.reason };
         match (self.after.is_some(), self.count) {
-            (true, Some(count)) => format!("{verdict} ×{count}"),
+            (true, Some(count)) if count > 1 => format!("{verdict} ×{count}"),
             (true, None) => format!("{verdict} ×?"),
-            (false, _) => verdict.to_string(),
+            (true, Some(_)) | (false, _) => verdict.to_string(),
         }
     }
 

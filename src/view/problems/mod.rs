@@ -99,6 +99,12 @@ impl ClusterProblem {
     }
 }
 
+/// What makes the files of all replicas the same: each loads a changed file by itself.
+const SAME_FILE: &str = "copy the right jobs.toml to all of them";
+
+/// What makes the releases of all replicas the same.
+const SAME_RELEASE: &str = "upgrade the older ones";
+
 /// Returns all problems.
 pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<ClusterProblem> {
     let live: Vec<&Peer> = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).collect();
@@ -107,10 +113,10 @@ pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<Clust
     all.extend(expected.flaw.map(|flaw| ClusterProblem::of_cluster(Kind::BadFile, flaw.to_owned())));
     all.extend(snapshot.blocked.as_deref().map(blocked));
     all.extend(too_few(snapshot, expected.replicas, taking.len()));
-    all.extend(mixed(&live, Kind::MixedFiles, "loaded different files", "reload", |peer| {
+    all.extend(mixed(&live, Kind::MixedFiles, "loaded different files", SAME_FILE, |peer| {
         short_hash(&peer.beat.file)
     }));
-    all.extend(mixed(&live, Kind::MixedVersions, "are of different releases", "restart", |peer| {
+    all.extend(mixed(&live, Kind::MixedVersions, "are of different releases", SAME_RELEASE, |peer| {
         &peer.beat.version
     }));
     all.extend(live.iter().filter_map(|peer| name_taken(peer)));
@@ -289,7 +295,7 @@ fn unread_failures(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
 fn worded(tick: &TickView, now: UtcMillis) -> String {
     let on = tick.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
     let exit = tick.exit().map_or(String::new(), |exit| match tick.signal {
-        Some(_) => format!(" by {exit}"),
+        Some(_) => format!(", ended by {exit}"),
         None => format!(" with exit code {exit}"),
     });
     let command = if tick.run.is_some() { "logs" } else { "history" };
@@ -298,14 +304,14 @@ fn worded(tick: &TickView, now: UtcMillis) -> String {
     format!("`{job}`: {verdict}{exit}{on}, {} (see `solocron {command} {job}`)", from_now(tick.ended(), now))
 }
 
-/// `; 5 ticks in a row since 2026-11-20 10:00:00 UTC`, for more than one.
+/// `; 5 ticks in a row did not succeed, since 2026-11-20 10:00:00 UTC (2h ago)`, for more than one.
 fn in_a_row(since: UtcMillis, count: u64, known: bool, now: UtcMillis) -> String {
     if count < 2 {
         return String::new();
     }
     let least = if known { "" } else { "at least " };
     let (since, ago) = (utc(since), from_now(since, now));
-    format!("; {least}{count} ticks in a row since {since} UTC ({ago})")
+    format!("; {least}{count} ticks in a row did not succeed, since {since} UTC ({ago})")
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(super) fn mixed(
     }
     let groups: Vec<String> =
         groups.iter().map(|(value, nodes)| format!("{} ({})", nodes.join(", "), quoted(value))).collect();
-    let message = format!("live replicas {how}: {}; {cure} those that are behind", groups.join(" and "));
+    let message = format!("live replicas {how}: {}; {cure}", groups.join(" and "));
     Some(ClusterProblem::of_cluster(kind, message))
 }
 

@@ -54,7 +54,7 @@ async fn replicas_with_different_files_or_releases_are_named_with_what_they_have
     assert!(files.contains(&format!("n1 ({})", &file[..8])) && files.contains("n2 (f2)"), "{files}");
     assert_eq!(
         versions,
-        "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); restart those that are behind"
+        "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); upgrade the older ones"
     );
     snapshot.peers[1].at = UtcMillis(0);
     let kinds: Vec<Kind> = problems(&snapshot, bench.expected()).iter().map(|problem| problem.kind).collect();
@@ -218,7 +218,7 @@ async fn failures_are_known_from_the_record_before_any_entry_was_read() {
     let problem = problems(&snapshot, bench.expected()).remove(0);
     assert_eq!((problem.kind, problem.count), (Kind::LastOutcome, Some(3)));
     assert!(problem.message.contains("its last tick did not succeed"), "{}", problem.message);
-    assert!(problem.message.contains("; 3 ticks in a row since "), "{}", problem.message);
+    assert!(problem.message.contains("; 3 ticks in a row did not succeed, since "), "{}", problem.message);
 }
 
 #[tokio::test]
@@ -233,7 +233,10 @@ async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() 
         vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
     let problem = problems(&snapshot, bench.expected()).remove(0);
     assert_eq!(problem.count, Some(13));
-    assert!(problem.message.contains("; 13 ticks in a row since 2026-11-20 12:05:00 UTC"), "{problem:?}");
+    assert!(
+        problem.message.contains("; 13 ticks in a row did not succeed, since 2026-11-20 12:05:00 UTC"),
+        "{problem:?}"
+    );
 
     snapshot.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
     let problem = problems(&snapshot, bench.expected()).remove(0);

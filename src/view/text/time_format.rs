@@ -51,7 +51,8 @@ pub(crate) fn span(of: Duration) -> String {
     }
 }
 
-fn rounded(of: Duration, to_ms: u64) -> Duration {
+/// Returns the duration rounded to a multiple of `to_ms`, in milliseconds.
+pub(crate) fn rounded(of: Duration, to_ms: u64) -> Duration {
     let ms = u64::try_from(of.as_millis()).unwrap_or(u64::MAX);
     Duration::from_millis(ms.saturating_add(to_ms / 2) / to_ms * to_ms)
 }

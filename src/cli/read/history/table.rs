@@ -57,7 +57,7 @@ pub(crate) fn text(
         ]);
     }
     table.fit(columns, &OPTIONAL);
-    let folded = past.iter().any(|tick| tick.after.is_some());
+    let folded = past.iter().any(|tick| tick.after.is_some() && tick.count != Some(1));
     let legend = if folded { "×N: N consecutive ticks, newest shown\n" } else { "" };
     table.render() + &TextStyle::Quiet.paint(legend)
 }
@@ -84,9 +84,9 @@ fn outcome(tick: &TickView) -> String {
     .collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let count = match (tick.after.is_some(), tick.count) {
-        (true, Some(count)) => format!(" ×{count}"),
+        (true, Some(count)) if count > 1 => format!(" ×{count}"),
         (true, None) => " ×?".to_owned(),
-        (false, _) => String::new(),
+        (true, Some(_)) | (false, _) => String::new(),
     };
     format!("{}{details}{count}", tick.outcome)
 }

@@ -213,7 +213,7 @@ fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry
 
 /// Prints how a run ended that was followed.
 fn say_end(tick: &TickView, run: RunId, screen: &mut Screen<'_>) {
-    let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
+    let exit = tick.exit().map_or(String::new(), |exit| exit_words(tick, &exit));
     screen.say(&format!("run {run} ended: {}{exit}\n", tick.verdict()));
 }
 
@@ -244,9 +244,14 @@ fn head(tick: &TickView, now: Option<UtcMillis>) -> String {
         (Some(took), Outcome::Running) => format!(" for {took}"),
         (Some(took), _) => format!(" after {took}"),
     };
-    let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
+    let exit = tick.exit().map_or(String::new(), |exit| exit_words(tick, &exit));
     let verdict = TextStyle::of(tick.outcome).paint(&tick.verdict());
     format!("run {run} on {node}, tick {}{started}, {verdict}{took}{exit}\n", tick.tick.0)
+}
+
+/// Returns `, exit 3`, or `, ended by SIGTERM`.
+fn exit_words(tick: &TickView, exit: &str) -> String {
+    if tick.signal.is_some() { format!(", ended by {exit}") } else { format!(", exit {exit}") }
 }
 
 fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
@@ -256,7 +261,7 @@ fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
     };
     let whence = if args.local { "" } else { ", nor in the store" };
     let message = format!(
-        "{what} in {}{whence}\n  help: name the replica's folder with --state-dir, or see `solocron history {}`",
+        "{what} in {}{whence}\n  help: `solocron history {}` says whether it has run; name another replica's folder with --state-dir",
         state_dir.display(),
         args.job
     );

@@ -132,7 +132,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis, look: StatusLook) -> Strin
             (true, false) => ("live", TextStyle::Good),
             (true, true) => ("draining", TextStyle::Warning),
             (false, true) => ("stopped", TextStyle::Quiet),
-            (false, false) => ("gone", TextStyle::Bad),
+            (false, false) => ("down", TextStyle::Bad),
         };
         let hash = short_hash(&replica.file).to_owned();
         let (file, file_tone) = if replica.same_file == Some(false) {

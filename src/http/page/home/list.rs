@@ -138,7 +138,7 @@ fn counts(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> PagePart {
     let view = |condition: Option<&str>, count: usize| {
         let own = HomeAddress { condition: condition.map(str::to_owned), page: 1, ..address.clone() };
         ViewLink {
-            text: condition.unwrap_or("all").to_owned(),
+            text: condition_words(condition).to_owned(),
             count,
             link: own.link(),
             is_current: address.condition.as_deref() == condition,
@@ -147,6 +147,15 @@ fn counts(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> PagePart {
     let mut views = vec![view(None, all)];
     views.extend(conditions.iter().map(|(word, count)| view(Some(word), *count)));
     PagePart::of("counts", &Counts { base: frame.base, address, views })
+}
+
+/// Returns the words of a condition on the page: what the commands say of a job that the file does not name.
+fn condition_words(condition: Option<&str>) -> &str {
+    match condition {
+        None => "all",
+        Some("absent") => "not in jobs.toml",
+        Some(word) => word,
+    }
 }
 
 fn pager(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> PagePart {

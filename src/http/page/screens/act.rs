@@ -11,7 +11,7 @@ use crate::http::acts::{ActFields, AdmittedAct, FieldProblem, WantedAct, act_of,
 use crate::http::api::known;
 use crate::http::page::answer::{error_page, html, plain_page, see_other};
 use crate::http::page::job::{ActForm, FormGrounds};
-use crate::http::page::shell::{PageTitle, rendered};
+use crate::http::page::shell::{HtmlSentence, PageTitle, rendered};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
 use crate::http::state::Shared;

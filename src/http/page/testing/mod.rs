@@ -150,7 +150,7 @@ pub(super) fn notes() -> Vec<ActNote> {
     let taken = format!("a replica has picked this up: run {}", RunId::new());
     vec![
         note(ActKind::Resume, "is no longer paused", None, 3),
-        note(ActKind::Pause, "is paused until 2026-11-20 14:00:00 UTC (in 11h)", Some(EVIL), 3_700),
+        note(ActKind::Pause, "is paused until 2026-11-20 14:00:00 UTC (for 11h)", Some(EVIL), 3_700),
         note(ActKind::Trigger, &taken, None, 90_000),
         note(ActKind::Kill, "refused: job `payout` is not running", None, 90_100),
     ]

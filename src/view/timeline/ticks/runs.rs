@@ -28,7 +28,7 @@ pub(in crate::view::timeline) struct TimelineRun<'a> {
     pub(in crate::view::timeline) ended: UtcMillis,
     pub(in crate::view::timeline) outcome: Outcome,
     pub(in crate::view::timeline) reason: Option<Reason>,
-    /// How its command ended.
+    /// How its command ended: `exit 3`, `SIGTERM`; `None` if it ended well.
     exit: Option<String>,
     /// Until when the lock is that of a holder that is gone, while no end is recorded.
     pub(in crate::view::timeline) locked_until: Option<UtcMillis>,
@@ -73,7 +73,9 @@ impl<'a> TimelineRun<'a> {
             ended: entry.finished.max(started).min(window.now().max(started)),
             outcome: entry.outcome,
             reason: entry.reason,
-            exit: exit(entry.exit_code, entry.signal).filter(|exit| exit != "0"),
+            exit: exit(entry.exit_code, entry.signal)
+                .filter(|exit| exit != "0")
+                .map(|exit| if entry.signal.is_some() { exit } else { format!("exit {exit}") }),
             locked_until: None,
         })
     }
@@ -129,7 +131,7 @@ impl<'a> TimelineRun<'a> {
             (Outcome::Running, None) => format!("running on {node} since {started} ({took})"),
             _ => {
                 let verdict = Verdict { outcome: self.outcome, reason: self.reason };
-                let exit = self.exit.as_ref().map_or(String::new(), |exit| format!(" (exit {exit})"));
+                let exit = self.exit.as_ref().map_or(String::new(), |exit| format!(" ({exit})"));
                 format!("{verdict}{exit} on {node}, {started} to {ended} ({took})")
             }
         };
