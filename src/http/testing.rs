@@ -101,7 +101,8 @@ impl Served {
         self
     }
 
-    fn set_tokens(&self, tokens: TokenBook) {
+    /// Sets up these tokens.
+    pub(super) fn set_tokens(&self, tokens: TokenBook) {
         self.options.send_modify(|options| options.tokens = tokens);
     }
 
@@ -174,14 +175,16 @@ impl Served {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    async fn answer(&self, request: Builder, body: &str) -> Response<Body> {
+    /// Returns the answer to a request with this body, which may go on.
+    pub(super) async fn answer(&self, request: Builder, body: &str) -> Response<Body> {
         let request = request.header("host", "localhost").body(Body::from(body.to_owned()));
         let router = TowerToHyperService::new(router(Arc::clone(&self.shared)));
         router.call(request.expect("a request")).await.expect("it always answers")
     }
 }
 
-fn tokens() -> TokenBook {
+/// The tokens of `grafana` and `maria`.
+pub(super) fn tokens() -> TokenBook {
     let named = |name: &str, may, text| {
         let name = TokenName::parse(name).expect("a name");
         TokenText::parse(text).unwrap_or_else(|error| panic!("{}", error.what)).named(name, may)
