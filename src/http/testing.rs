@@ -15,11 +15,11 @@ use tokio::time::timeout;
 
 use crate::config::TokenRight;
 use crate::events::Events;
-use crate::job::{Outcome, RunId, TokenName, Verdict};
+use crate::job::{JobName, Outcome, RunId, TokenName, Verdict};
 use crate::metrics::Metrics;
 use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
-use crate::store::{Feed, Store};
+use crate::store::{Beat, BeatRun, Feed, Peer, Store};
 use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
@@ -115,6 +115,14 @@ impl Served {
             is_store_away,
             ..ReplicaFacts::default()
         });
+    }
+
+    /// Reports that another replica runs this run.
+    pub(super) fn list_run(&self, job: &str, run: RunId) {
+        let beat = Beat::of(node("n2"), RunId::new(), "one".to_owned(), NOW);
+        let run = BeatRun { job: JobName::parse(job).expect("a name"), run, lease_ms: 30_000 };
+        let peer = Peer { at: NOW, beat: Beat { running: vec![run], ..beat } };
+        self.facts.send_modify(|facts| facts.peers = Arc::new([peer]));
     }
 
     /// Reports that the replica drains.

@@ -41,7 +41,7 @@ impl LastingRequest {
             return response;
         }
         response.map(|body| {
-            let reading = Some((body.into_data_stream(), Box::pin(self.is_over(shared))));
+            let reading = Some((body.into_data_stream(), Box::pin(self.refused(shared))));
             // Broken off, and not ended: a part of a file is not taken for the whole.
             let broken = || axum::Error::new(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
             Body::from_stream(stream::unfold(reading, move |reading| async move {
@@ -56,7 +56,7 @@ impl LastingRequest {
     }
 
     /// Waits until the request would no longer be admitted.
-    async fn is_over(self, shared: Arc<Shared>) {
+    async fn refused(self, shared: Arc<Shared>) {
         let Self { route, parts, lasts } = self;
         let taken_out = async {
             let mut options = shared.options.clone();
