@@ -22,7 +22,7 @@ fn with_token() -> (Scene, Program, SocketAddr) {
 /// Sends a form.
 fn post(address: SocketAddr, path: &str, (headers, body): (&str, &str)) -> Answer {
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n\
          Content-Length: {}\r\n{headers}\r\n{body}",
         body.len()
     );
