@@ -129,13 +129,13 @@ fn a_wrong_token_and_a_form_of_another_page_log_nobody_in() {
         wrong.body
     );
     let body = format!("token={}", TOKEN.replace('=', "%3D"));
-    let origin = "Origin: http://localhost\r\n".to_owned();
+    let origin = "Origin: http://localhost\r\n";
     for (headers, status) in [
         ("Sec-Fetch-Site: cross-site\r\n", 403),
         ("Sec-Fetch-Site: none\r\n", 403),
         ("", 403),
         ("Origin: http://evil.example\r\n", 403),
-        (origin.as_str(), 303),
+        (origin, 303),
     ] {
         assert_eq!(post(address, "/login", (headers, &body)).status, status, "{headers:?}");
     }
