@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use tokio::sync::watch;
-use tokio::time::sleep;
 
 use crate::config::BaseUrl;
 use crate::events::Events;
@@ -17,7 +16,7 @@ use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
 use crate::time::{BootInstant, Clock, UtcMillis};
 
-use super::access::throttle::{WRONG_TAKES, WrongTokens};
+use super::access::throttle::WrongTokens;
 use super::access::token::TokenBook;
 use super::acts::{ActLimits, SeenActs};
 use super::board::Board;
@@ -159,10 +158,10 @@ impl Shared {
     /// Counts a wrong token, after the time that its answer takes at least. Returns how long its address should wait, if it
     /// has sent too many.
     pub(super) async fn count_wrong_token(&self, parts: &Parts) -> Option<Duration> {
-        sleep(WRONG_TAKES).await;
+        let told_to_wait = self.wrong_tokens.delay().await;
         self.tally.count_wrong_token();
         let peer = parts.extensions.get::<ConnectionPeer>()?.0.ip();
-        self.wrong_tokens.count(peer, self.clock.boot())
+        self.wrong_tokens.count(peer, self.clock.boot()).or(told_to_wait)
     }
 
     /// Notes that somebody scrapes.

@@ -15,11 +15,11 @@ use tokio::time::timeout;
 
 use crate::config::TokenRight;
 use crate::events::Events;
-use crate::job::{Outcome, RunId, TokenName, Verdict};
+use crate::job::{JobName, Outcome, RunId, TokenName, Verdict};
 use crate::metrics::Metrics;
 use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
-use crate::store::{Feed, Store};
+use crate::store::{Beat, BeatRun, Feed, Peer, Store};
 use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
@@ -101,7 +101,8 @@ impl Served {
         self
     }
 
-    fn set_tokens(&self, tokens: TokenBook) {
+    /// Sets up these tokens.
+    pub(super) fn set_tokens(&self, tokens: TokenBook) {
         self.options.send_modify(|options| options.tokens = tokens);
     }
 
@@ -114,6 +115,14 @@ impl Served {
             is_store_away,
             ..ReplicaFacts::default()
         });
+    }
+
+    /// Reports that another replica runs this run.
+    pub(super) fn list_run(&self, job: &str, run: RunId) {
+        let beat = Beat::of(node("n2"), RunId::new(), "one".to_owned(), NOW);
+        let run = BeatRun { job: JobName::parse(job).expect("a name"), run, lease_ms: 30_000 };
+        let peer = Peer { at: NOW, beat: Beat { running: vec![run], ..beat } };
+        self.facts.send_modify(|facts| facts.peers = Arc::new([peer]));
     }
 
     /// Reports that the replica drains.
@@ -174,14 +183,16 @@ impl Served {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    async fn answer(&self, request: Builder, body: &str) -> Response<Body> {
+    /// Returns the answer to a request with this body, which may go on.
+    pub(super) async fn answer(&self, request: Builder, body: &str) -> Response<Body> {
         let request = request.header("host", "localhost").body(Body::from(body.to_owned()));
         let router = TowerToHyperService::new(router(Arc::clone(&self.shared)));
         router.call(request.expect("a request")).await.expect("it always answers")
     }
 }
 
-fn tokens() -> TokenBook {
+/// The tokens of `grafana` and `maria`.
+pub(super) fn tokens() -> TokenBook {
     let named = |name: &str, may, text| {
         let name = TokenName::parse(name).expect("a name");
         TokenText::parse(text).unwrap_or_else(|error| panic!("{}", error.what)).named(name, may)

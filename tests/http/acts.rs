@@ -44,7 +44,7 @@ fn with_tokens(store: &str) -> (Scene, Program, SocketAddr) {
 fn post(address: SocketAddr, path: &str, headers: &[&str], body: &str) -> Answer {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}",
         body.len()
     );
     send(address, head.as_bytes())

@@ -64,7 +64,11 @@ impl CookieScope {
         };
         Self {
             name: if is_secure { "__Host-solocron".to_owned() } else { format!("solocron_{port}") },
-            address: url.map_or_else(|| own.to_string(), |url| url.authority.clone()),
+            // Replicas on several machines may all listen on `127.0.0.1:7070`, or on all addresses: the name tells them apart.
+            address: match url {
+                Some(url) => url.authority.clone(),
+                None => format!("{own} {}", host.to_ascii_lowercase()),
+            },
             cluster: options.cluster.clone(),
             is_secure,
         }
@@ -123,6 +127,13 @@ impl SessionCookie {
     pub(crate) fn renewed(&self, now: UtcMillis) -> Option<Self> {
         let until = now.plus(LASTS).min(self.since.plus(RENEWED_FOR));
         (until.since(self.until) >= RENEWED_AFTER).then(|| Self { until, ..self.clone() })
+    }
+
+    /// Returns until when a stream shows anything that was opened with this cookie. While the cookie can be renewed, that is a
+    /// little before its end: the browser then connects again, and gets a new one.
+    pub(crate) fn streams_until(&self) -> UtcMillis {
+        let is_last = self.until >= self.since.plus(RENEWED_FOR);
+        if is_last { self.until } else { self.until.minus(RENEWED_AFTER) }
     }
 
     /// Returns the header that sets the cookie in a browser.

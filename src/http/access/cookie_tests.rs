@@ -76,8 +76,12 @@ fn a_cookie_of_another_address_cluster_name_or_token_is_not_valid() {
     let options = options(TOKENS[0]);
     let here = scope(&options, own(), "localhost:7070");
     let sent = sent(&options, &here, &maria());
-    let elsewhere = CookieScope { address: "127.0.0.1:7071".to_owned(), ..here.clone() };
+    let other = "127.0.0.1:7071".parse().expect("an address");
+    let elsewhere = CookieScope { name: here.name.clone(), ..scope(&options, other, "localhost:7070") };
     assert_eq!(opened(&sent, &options, &elsewhere, NOW), None, "another address");
+    let named = scope(&options, own(), "10.0.0.2:7070");
+    assert_eq!(opened(&sent, &options, &named, NOW), None, "the same address on another machine");
+    assert!(opened(&sent, &options, &scope(&options, own(), "LOCALHOST:7070"), NOW).is_some());
     let cluster = CookieScope { cluster: "shop".to_owned(), ..here.clone() };
     assert_eq!(opened(&sent, &options, &cluster, NOW), None, "another cluster");
     let changed = self::options("nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn");
@@ -159,6 +163,15 @@ fn behind_one_url_a_login_is_valid_on_every_replica() {
     let there = scope(&options, other, "cron.example.org");
     assert!(opened(&sent, &options, &there, NOW).is_some());
     assert_eq!(opened(&sent, &options, &scope(&options, other, "10.0.0.2:7071"), NOW), None);
+}
+
+#[test]
+fn a_stream_ends_before_its_cookie_can_no_longer_be_renewed() {
+    let minutes = |minutes: u64| NOW.plus(Duration::from_secs(60 * minutes));
+    assert_eq!(maria().streams_until(), minutes(55));
+    assert!(maria().renewed(maria().streams_until()).is_some(), "whoever connects again stays logged in");
+    let last = SessionCookie { until: minutes(480), ..maria() };
+    assert_eq!(last.streams_until(), minutes(480));
 }
 
 #[test]

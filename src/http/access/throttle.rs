@@ -5,6 +5,9 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
 use crate::time::BootInstant;
 
 /// How long the wrong tokens of an address count.
@@ -17,16 +20,44 @@ const ALLOWED: u32 = 5;
 const MOST: usize = 1_024;
 
 /// The answer to a wrong token takes at least this long.
-pub(crate) const WRONG_TAKES: Duration = Duration::from_millis(200);
+const WRONG_TAKES: Duration = Duration::from_millis(200);
+
+/// No more answers to wrong tokens wait at once: each has a connection meanwhile, which others want. Beyond that, an address is
+/// told to wait in place of its answer.
+const WAITING: usize = 16;
+
+/// For how long, then.
+const WAITS_FOR: Duration = Duration::from_secs(1);
 
 /// The addresses that sent wrong tokens lately.
-#[derive(Debug, Default)]
-pub(crate) struct WrongTokens(Mutex<HashMap<IpAddr, (BootInstant, u32)>>);
+#[derive(Debug)]
+pub(crate) struct WrongTokens {
+    seen: Mutex<HashMap<IpAddr, (BootInstant, u32)>>,
+    waiting: Semaphore,
+}
+
+impl Default for WrongTokens {
+    fn default() -> Self {
+        Self { seen: Mutex::default(), waiting: Semaphore::new(WAITING) }
+    }
+}
 
 impl WrongTokens {
+    /// Waits for the time that the answer to a wrong token takes, unless too many wait already: returns how long the address
+    /// should wait then.
+    pub(crate) async fn delay(&self) -> Option<Duration> {
+        match self.waiting.try_acquire() {
+            Ok(_permit) => {
+                sleep(WRONG_TAKES).await;
+                None
+            }
+            Err(_) => Some(WAITS_FOR),
+        }
+    }
+
     /// Counts a wrong token from this address. Returns how long the address should wait, if it has sent too many.
     pub(crate) fn count(&self, from: IpAddr, now: BootInstant) -> Option<Duration> {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|_, (since, _)| now.since(*since) < COUNTED_FOR);
         let from = network_of(from);
         if seen.len() >= MOST && !seen.contains_key(&from) {
@@ -73,6 +104,14 @@ mod tests {
         assert_eq!(wrong.count(ip("10.0.0.1"), at(60)), None, "a minute later");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn answers_to_many_wrong_tokens_at_once_do_not_all_wait() {
+        let wrong = WrongTokens::default();
+        let delays = futures_util::future::join_all((0..WAITING + 3).map(|_| wrong.delay())).await;
+        assert_eq!(delays.iter().filter(|told| **told == Some(WAITS_FOR)).count(), 3);
+        assert_eq!(wrong.delay().await, None, "a moment later");
+    }
+
     #[test]
     fn all_addresses_of_one_ipv6_network_count_together() {
         let wrong = WrongTokens::default();
@@ -87,6 +126,6 @@ mod tests {
         for address in 0..5_000_u32 {
             wrong.count(IpAddr::V4(address.into()), at(1));
         }
-        assert_eq!(wrong.0.lock().expect("a lock").len(), MOST);
+        assert_eq!(wrong.seen.lock().expect("a lock").len(), MOST);
     }
 }

@@ -1,5 +1,6 @@
 //! How many acts there may be: at once, and within a minute for each job and each token. A script that has gone wild stops
-//! there, and the feed of acts is not washed out by what was refused.
+//! there, and keeps nobody with another token from acts, on its job neither; and the feed of acts is not washed out by what was
+//! refused.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,10 @@ use crate::time::BootInstant;
 /// The most acts at once, with those that go on after their answer.
 const AT_ONCE: usize = 16;
 
-/// The most acts on one job within a minute.
+/// The most of them with one token.
+const OF_TOKEN_AT_ONCE: usize = 8;
+
+/// The most acts on one job with one token within a minute.
 const OF_JOB: u32 = 10;
 
 /// The most acts with one token within a minute.
@@ -32,13 +36,15 @@ const MOST: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct ActLimits {
     slots: Arc<Semaphore>,
+    /// The slots of each token. Tokens without one are not listed.
+    taken: Arc<Mutex<HashMap<TokenName, usize>>>,
     counts: Mutex<HashMap<CountedActs, ActCount>>,
 }
 
 /// What acts are counted of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum CountedActs {
-    OfJob(JobName),
+    OfJob(JobName, TokenName),
     OfToken(TokenName),
     Refused(TokenName),
 }
@@ -53,20 +59,39 @@ struct ActCount {
 /// The slot of one act, free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ActSlot {
+    taken: Arc<Mutex<HashMap<TokenName, usize>>>,
+    by: TokenName,
     _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for ActSlot {
+    fn drop(&mut self) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = taken.get(&self.by).map_or(0, |count| count.saturating_sub(1));
+        match left {
+            0 => taken.remove(&self.by),
+            left => taken.insert(self.by.clone(), left),
+        };
+    }
 }
 
 impl Default for ActLimits {
     fn default() -> Self {
-        Self { slots: Arc::new(Semaphore::new(AT_ONCE)), counts: Mutex::default() }
+        Self { slots: Arc::new(Semaphore::new(AT_ONCE)), taken: Arc::default(), counts: Mutex::default() }
     }
 }
 
 impl ActLimits {
-    /// Takes a slot for an act; `None` if all are taken.
-    pub(super) fn slot(&self) -> Option<ActSlot> {
+    /// Takes a slot for an act with this token; `None` if all are taken, or all that one token may have.
+    pub(super) fn slot(&self, by: &TokenName) -> Option<ActSlot> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = taken.get(by).copied().unwrap_or_default();
+        if count >= OF_TOKEN_AT_ONCE {
+            return None;
+        }
         let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(ActSlot { _permit: permit })
+        taken.insert(by.clone(), count + 1);
+        Some(ActSlot { taken: Arc::clone(&self.taken), by: by.clone(), _permit: permit })
     }
 
     /// Waits until every act has ended.
@@ -78,7 +103,7 @@ impl ActLimits {
     /// Counts an act on this job with this token. Returns how long to wait, if there are too many.
     pub(super) fn count(&self, job: &JobName, by: &TokenName, now: BootInstant) -> Option<Duration> {
         let of_token = self.count_one(CountedActs::OfToken(by.clone()), OF_TOKEN, now);
-        of_token.or_else(|| self.count_one(CountedActs::OfJob(job.clone()), OF_JOB, now))
+        of_token.or_else(|| self.count_one(CountedActs::OfJob(job.clone(), by.clone()), OF_JOB, now))
     }
 
     /// Counts an act that this token does not allow. Returns whether it is noted.
@@ -119,14 +144,16 @@ mod tests {
     }
 
     #[test]
-    fn ten_acts_a_minute_on_a_job_and_sixty_with_a_token_are_allowed() {
+    fn with_a_token_ten_acts_a_minute_on_a_job_and_sixty_in_all_are_allowed() {
         let limits = ActLimits::default();
         for _ in 0..OF_JOB {
             assert_eq!(limits.count(&job("backup"), &token("maria"), at(0)), None);
         }
         let wait = Some(Duration::from_secs(50));
-        assert_eq!(limits.count(&job("backup"), &token("ann"), at(10)), wait, "another token");
-        for number in 0..OF_TOKEN - OF_JOB {
+        assert_eq!(limits.count(&job("backup"), &token("maria"), at(10)), wait);
+        assert_eq!(limits.count(&job("backup"), &token("ann"), at(10)), None, "another token");
+        // The one that was refused counts for the token.
+        for number in 0..OF_TOKEN - OF_JOB - 1 {
             assert_eq!(limits.count(&job(&format!("j{}", number / 5)), &token("maria"), at(10)), None);
         }
         assert_eq!(limits.count(&job("payout"), &token("maria"), at(10)), wait);
@@ -153,11 +180,15 @@ mod tests {
     #[tokio::test]
     async fn a_slot_is_free_again_once_its_act_has_ended() {
         let limits = ActLimits::default();
-        let mut taken: Vec<_> = (0..AT_ONCE).filter_map(|_| limits.slot()).collect();
+        let slots = |by| (0..AT_ONCE).filter_map(|_| limits.slot(&token(by))).collect::<Vec<_>>();
+        let mut taken = slots("maria");
+        assert_eq!(taken.len(), OF_TOKEN_AT_ONCE, "others may act, too");
+        taken.extend(slots("ann"));
         assert_eq!(taken.len(), AT_ONCE);
-        assert!(limits.slot().is_none());
+        assert!(limits.slot(&token("ben")).is_none());
         taken.pop();
-        assert!(limits.slot().is_some());
+        assert!(limits.slot(&token("maria")).is_none());
+        assert!(limits.slot(&token("ben")).is_some());
         taken.clear();
         limits.all_ended().await;
     }

@@ -97,11 +97,11 @@ pub(crate) async fn perform(shared: &Arc<Shared>, act: AdmittedAct) -> Result<Ac
     };
     if let Some(wait) = shared.acts.count(&act.job.name, &act.by, shared.clock.boot()) {
         let problem = ProblemDetails::new(StatusCode::TOO_MANY_REQUESTS, "too many acts")
-            .help("within a minute there may be 10 on one job, and 60 with one token")
+            .help("within a minute there may be 10 on one job, and 60 in all, with one token")
             .retry_after(wait.as_secs().max(1));
         return Err(refused(problem));
     }
-    let Some(slot) = shared.acts.slot() else {
+    let Some(slot) = shared.acts.slot(&act.by) else {
         let problem = ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many acts at once");
         return Err(refused(problem.help("wait until earlier ones have ended").retry_after(1)));
     };

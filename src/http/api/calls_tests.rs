@@ -206,3 +206,13 @@ async fn without_a_token_no_route_shows_what_a_job_printed() {
         assert!(shown.contains(&path), "{path}: {shown:?}");
     }
 }
+
+#[tokio::test]
+async fn the_log_of_a_run_of_another_job_is_not_found() {
+    let served = Served::new().await;
+    served.report(false);
+    served.list_run("backup", run_id(9));
+    let path = format!("/api/v1/runs/{}/log?job=payout", run_id(9));
+    let (status, _, body) = served.get_as_reader(&path).await;
+    assert_eq!(status.as_u16(), 404, "{body}");
+}

@@ -145,7 +145,7 @@ async fn opened(
 /// Returns the replica that runs or ran this run; `None` if that is not known.
 async fn node_of(shared: &Shared, job: &JobName, run: RunId) -> Result<Option<NodeName>, ProblemDetails> {
     let peers = Arc::clone(&shared.facts.borrow().peers);
-    let is_listed = |beat: &Beat| beat.running.iter().any(|listed| listed.run == run);
+    let is_listed = |beat: &Beat| beat.running.iter().any(|listed| listed.run == run && listed.job == *job);
     if let Some(peer) = peers.iter().find(|peer| is_listed(&peer.beat)) {
         return Ok(Some(peer.beat.node.clone()));
     }

@@ -21,6 +21,7 @@ use crate::http::acts::{RefusedAct, note_refused};
 use crate::http::page::{base_of, error_page, login_address, see_other};
 use crate::http::state::{HttpOptions, Shared};
 
+use super::lasting::LastingRequest;
 use super::problem::ProblemDetails;
 use super::table::{AdmittedRequest, Route, routes};
 
@@ -60,7 +61,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         let handler = move |State(shared): State<Arc<Shared>>, request: Request| {
             let route = Arc::clone(&route);
             async move {
-                let response = serve(&route, Arc::clone(&shared), request).await;
+                let response = serve(Arc::clone(&route), Arc::clone(&shared), request).await;
                 shared.tally.count_request(route.path, response.status().as_u16());
                 response
             }
@@ -122,12 +123,12 @@ fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
     Ok(())
 }
 
-async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response<Body> {
+async fn serve(route: Arc<Route>, shared: Arc<Shared>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let (options, now) = (shared.options.borrow().clone(), shared.store_now());
-    let visitor = match admit(route, &parts, &options, shared.address, now) {
+    let visitor = match admit(&route, &parts, &options, shared.address, now) {
         Ok(visitor) => visitor,
-        Err(Refusal::Plain(problem)) => return refused(route, problem, &options),
+        Err(Refusal::Plain(problem)) => return refused(&route, problem, &options),
         Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => {
             return to_login(&parts, &options);
         }
@@ -138,11 +139,11 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
                 RefusedAct { route: route.path, parts: &parts, by: &by, problem: &problem },
             )
             .await;
-            return refused(route, problem, &options);
+            return refused(&route, problem, &options);
         }
         Err(Refusal::WrongToken(problem)) => {
             let wait = shared.count_wrong_token(&parts).await;
-            return refused(route, wait.map_or(problem, too_many), &options);
+            return refused(&route, wait.map_or(problem, too_many), &options);
         }
     };
     // What does not come in time, or is longer than it said, is no request.
@@ -151,6 +152,7 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
     };
     let renewed = route.is_page.then(|| renewed_cookie(&visitor, &parts, &options, &shared)).flatten();
     let shows_output = visitor.sees_output();
+    let lasting = LastingRequest::of(&route, &parts, &visitor, &shared);
     let call = AdmittedRequest { route: route.path, parts, body, visitor, shows_output };
     let handled = async {
         let large = shared.large_answers.take(route.path, options.jobs.len()).await;
@@ -161,11 +163,11 @@ async fn serve(route: &Route, shared: Arc<Shared>, request: Request) -> Response
         }
     };
     let mut response = match timeout(HANDLED_WITHIN, handled).await {
-        Ok(response) => response,
+        Ok(response) => lasting.limit(response, Arc::clone(&shared)),
         Err(_) => {
             let problem =
                 ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time").retry_after(1);
-            refused(route, problem, &options)
+            refused(&route, problem, &options)
         }
     };
     if let Some(cookie) = renewed {
