@@ -37,7 +37,7 @@ pub(crate) fn a_paused_job_skips_its_ticks_until_it_is_resumed(place: Place) {
     assert!(again.contains("was not paused"), "{again}");
 
     let said = stage.give(&["pause", "tidy", "--for", "2h"]).expect_code(0).log;
-    assert!(said.contains("(in 1h 59m)") || said.contains("(in 2h)"), "{said}");
+    assert!(said.contains("(for 1h 59m)") || said.contains("(for 2h)"), "{said}");
     stage.stop();
 }
 
