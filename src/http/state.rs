@@ -67,7 +67,7 @@ pub struct HttpSources {
 
 /// What the handlers of requests share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct HttpState {
     /// Where the server listens.
     pub(super) address: SocketAddr,
     pub(super) options: watch::Receiver<HttpOptions>,
@@ -107,7 +107,7 @@ struct KnownJobs {
     scraped: Option<BootInstant>,
 }
 
-impl Shared {
+impl HttpState {
     /// Returns what handlers share, for a server at this address.
     /// `own` is what this process told lately.
     pub(super) fn new(address: SocketAddr, sources: HttpSources, own: Arc<OwnNews>) -> Self {

@@ -27,7 +27,7 @@ use super::access::token::{TokenBook, TokenText};
 use super::board::read_when_due;
 use super::route::serve::router;
 use super::scrape::health::Progress;
-use super::state::{HttpOptions, HttpSources, Shared};
+use super::state::{HttpOptions, HttpSources, HttpState};
 
 /// The time of the store.
 pub(super) const NOW: UtcMillis = UtcMillis(NOON + 400_000);
@@ -37,7 +37,7 @@ const STREAMS_FOR: Duration = Duration::from_millis(300);
 
 /// The HTTP side of a replica. In its store, `backup` has failed once.
 pub(super) struct Served {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<HttpState>,
     /// The cluster.
     pub(super) bench: Bench,
     facts: watch::Sender<ReplicaFacts>,
@@ -89,7 +89,7 @@ impl Served {
             dropped_log_lines: || 0,
             clock,
         };
-        let shared = Arc::new(Shared::new(([127, 0, 0, 1], 0).into(), sources, Arc::default()));
+        let shared = Arc::new(HttpState::new(([127, 0, 0, 1], 0).into(), sources, Arc::default()));
         let mut tasks = JoinSet::new();
         tasks.spawn(read_when_due(Arc::clone(&shared), Arc::new(bench.store_again())));
         Self { shared, bench, facts, options, _tasks: tasks }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Mutex;
 
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::JobName;
 use crate::operate::audit::ActNote;
 use crate::store::{Feed, FeedId};
@@ -46,7 +46,7 @@ impl SeenActs {
 
     /// Returns at most `count` notes of acts on a job, the newest first. While the store does not answer, those that were read
     /// before.
-    pub(crate) async fn of_job(&self, shared: &Shared, job: &JobName, count: usize) -> Vec<ActNote> {
+    pub(crate) async fn of_job(&self, shared: &HttpState, job: &JobName, count: usize) -> Vec<ActNote> {
         let mut seen = self.seen.lock().await;
         let now = shared.clock.boot();
         let is_over = |last: Option<BootInstant>, every| last.is_none_or(|last| now.since(last) >= every);
@@ -61,7 +61,7 @@ impl SeenActs {
 }
 
 impl SeenNotes {
-    async fn read(&mut self, shared: &Shared, now: BootInstant) {
+    async fn read(&mut self, shared: &HttpState, now: BootInstant) {
         self.read = Some(now);
         if shared.facts.borrow().is_store_away {
             return;

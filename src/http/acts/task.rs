@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::serve::ConnectionPeer;
 use crate::http::route::table::{AdmittedRequest, part_of_path};
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::{JobName, Outcome, RunId, Tick, TokenName};
 use crate::metrics::HttpActResult;
 use crate::operate::OperateError;
@@ -52,7 +52,7 @@ pub(crate) struct AdmittedAct {
 
 /// An act that is being carried out.
 struct ActTask {
-    shared: Arc<Shared>,
+    shared: Arc<HttpState>,
     store: Arc<dyn Store>,
     act: AdmittedAct,
     /// Who waits for the answer, until it is given.
@@ -89,7 +89,7 @@ impl AdmittedAct {
 ///
 /// # Errors
 /// Why it was refused, or failed.
-pub(crate) async fn perform(shared: &Arc<Shared>, act: AdmittedAct) -> Result<ActAnswer, ProblemDetails> {
+pub(crate) async fn perform(shared: &Arc<HttpState>, act: AdmittedAct) -> Result<ActAnswer, ProblemDetails> {
     let kind = act.wanted.kind();
     let refused = |problem: ProblemDetails| {
         shared.tally.count_act(kind.as_str(), HttpActResult::Refused);
@@ -127,7 +127,7 @@ pub(crate) async fn perform(shared: &Arc<Shared>, act: AdmittedAct) -> Result<Ac
 /// # Errors
 /// Why it cannot be released.
 pub(crate) async fn silent_lock(
-    shared: &Shared,
+    shared: &HttpState,
     job: KnownJob,
     by: TokenName,
 ) -> Result<SilentLock, ProblemDetails> {
@@ -150,7 +150,7 @@ pub(crate) struct RefusedAct<'a> {
 }
 
 /// Notes an act that its token does not allow, or not from there. Of many, some are noted.
-pub(crate) async fn note_refused(shared: &Shared, refused: RefusedAct<'_>) {
+pub(crate) async fn note_refused(shared: &HttpState, refused: RefusedAct<'_>) {
     let RefusedAct { route, parts, by, problem } = refused;
     let job = part_of_path(route, parts.uri.path(), "job").and_then(|name| JobName::parse(name).ok());
     let (Some(act), Some(job)) = (act_of(route), job) else { return };

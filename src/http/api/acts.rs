@@ -9,7 +9,7 @@ use crate::http::acts::{ActAnswer, ActFields, AdmittedAct, WantedAct, act_of, pe
 use crate::http::page::base_of;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::RunId;
 use crate::operate::audit::ActKind;
 
@@ -20,11 +20,11 @@ use super::reply::{ApiResult, job_of, json, settled};
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Does what a request wants of a job.
-pub(crate) async fn act(shared: &Arc<Shared>, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn act(shared: &Arc<HttpState>, call: &AdmittedRequest) -> Response<Body> {
     settled(acted(shared, call).await)
 }
 
-async fn acted(shared: &Arc<Shared>, call: &AdmittedRequest) -> ApiResult {
+async fn acted(shared: &Arc<HttpState>, call: &AdmittedRequest) -> ApiResult {
     let act = act_of(call.route)
         .ok_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "there is no such act"))?;
     let (fields, order) = (ActFields::of_json(call)?, order_of(call)?);
@@ -53,7 +53,7 @@ fn order_of(call: &AdmittedRequest) -> Result<RunId, ProblemDetails> {
 }
 
 /// Returns the address of the run that a trigger has started.
-fn run_address(shared: &Shared, call: &AdmittedRequest, answer: &ActAnswer) -> Option<HeaderValue> {
+fn run_address(shared: &HttpState, call: &AdmittedRequest, answer: &ActAnswer) -> Option<HeaderValue> {
     let run = answer.run.filter(|_| answer.act == ActKind::Trigger)?;
     let options = shared.options.borrow();
     let base = base_of(&options, &call.parts.headers);

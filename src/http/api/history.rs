@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, Response, StatusCode, header};
 use crate::http::board::Unread;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::{JobName, NodeName, Outcome};
 use crate::view::history::{HistoryCursor, HistoryFilter, TickView};
 use crate::view::job::KnownJob;
@@ -30,11 +30,11 @@ const READ_TOGETHER: usize = 10;
 const PARAMETERS: [&str; 8] = ["job", "failed", "outcome", "node", "since", "until", "n", "cursor"];
 
 /// Answers with past ticks.
-pub(crate) async fn history(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn history(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(past(shared, call).await)
 }
 
-async fn past(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn past(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     let given = Parameters::of(call, &PARAMETERS)?;
     let filter = filter_of(&given)?;
     let jobs = match given.text("job") {
@@ -75,7 +75,7 @@ fn filter_of(given: &Parameters) -> Result<HistoryFilter, ProblemDetails> {
 }
 
 /// Returns every job of the file and of the store.
-async fn all_jobs(shared: &Shared) -> Result<Vec<KnownJob>, ProblemDetails> {
+async fn all_jobs(shared: &HttpState) -> Result<Vec<KnownJob>, ProblemDetails> {
     let names = shared.board.names().await?;
     if names.len() > MOST_JOBS {
         return Err(ProblemDetails::new(StatusCode::BAD_REQUEST, "too many jobs for one answer")
@@ -94,7 +94,7 @@ async fn all_jobs(shared: &Shared) -> Result<Vec<KnownJob>, ProblemDetails> {
 
 /// Reads the past of these jobs, a few at a time, so that what is not wanted is dropped early.
 async fn ticks_of(
-    shared: &Shared,
+    shared: &HttpState,
     mut jobs: Vec<KnownJob>,
     filter: &HistoryFilter,
 ) -> Result<Vec<TickView>, ProblemDetails> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::JobName;
 use crate::store::{KEPT_ENTRIES, StoreError};
 use crate::view::explanation::{Unexplained, When};
@@ -53,7 +53,7 @@ struct WhyAnswer {
 }
 
 /// Answers with a page of the list of jobs.
-pub(crate) async fn jobs(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn jobs(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(page(shared, call).await)
 }
 
@@ -68,7 +68,7 @@ fn query_of(call: &AdmittedRequest) -> Result<JobQuery, ProblemDetails> {
     })
 }
 
-async fn page(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn page(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     let query = query_of(call)?;
     let listed = shared.board.list().await?;
     let page = listed.list.page(&query);
@@ -92,22 +92,22 @@ async fn page(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
 }
 
 /// Answers with one job, as `status JOB`.
-pub(crate) async fn job(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn job(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(one(shared, call).await)
 }
 
-async fn one(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn one(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     Parameters::of(call, &[])?;
     let view = shared.board.view_one(&job_of(call)?).await?;
     tagged(call, &view.version, || json(&StatusAnswer::of(shared, &view)))
 }
 
 /// Answers with the coming ticks of one job, as `next JOB`.
-pub(crate) async fn next_ticks(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn next_ticks(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(coming(shared, call).await)
 }
 
-async fn coming(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn coming(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     let given = Parameters::of(call, &["n"])?;
     let (job, count) = (job_of(call)?, given.number("n", 1..=COMING.0, COMING.1)?);
     let spec = shared.options.borrow().jobs.get(&job).cloned();
@@ -123,11 +123,11 @@ async fn coming(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
 }
 
 /// Answers why a tick of one job ran or did not, as `why JOB TIME`.
-pub(crate) async fn why(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn why(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(explained(shared, call).await)
 }
 
-async fn explained(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn explained(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     let given = Parameters::of(call, &["at"])?;
     let no_time = ProblemDetails::new(StatusCode::BAD_REQUEST, "`at` is not a time");
     let time = match given.text("at").map(When::read) {
@@ -157,7 +157,7 @@ async fn explained(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
 ///
 /// # Errors
 /// If neither the file nor the store has it.
-pub(crate) async fn known(shared: &Shared, job: &JobName) -> Result<KnownJob, ProblemDetails> {
+pub(crate) async fn known(shared: &HttpState, job: &JobName) -> Result<KnownJob, ProblemDetails> {
     let spec = shared.options.borrow().jobs.get(job).cloned();
     if let Some(spec) = spec {
         return Ok(spec.into());

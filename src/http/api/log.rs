@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::live::{OutputSlot, RunPlace, StreamSlot, Unopened};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::{JobName, NodeName, RunId};
 use crate::relay::{FollowedOutput, OutputNews, OutputPiece};
 use crate::run::LogStart;
@@ -86,11 +86,11 @@ struct LogDownload {
 }
 
 /// Answers with what a run printed.
-pub(crate) async fn log(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn log(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(answered(shared, call).await)
 }
 
-async fn answered(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn answered(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     if !call.shows_output {
         let problem =
             ProblemDetails::new(StatusCode::FORBIDDEN, "what jobs print is shown only with a token");
@@ -123,7 +123,7 @@ fn start_of(text: &str) -> Option<LogStart> {
 
 /// Opens the output: the one that was kept for this client, or another one.
 async fn opened(
-    shared: &Shared,
+    shared: &HttpState,
     job: &JobName,
     run: RunId,
     start: LogStart,
@@ -143,7 +143,7 @@ async fn opened(
 }
 
 /// Returns the replica that runs or ran this run; `None` if that is not known.
-async fn node_of(shared: &Shared, job: &JobName, run: RunId) -> Result<Option<NodeName>, ProblemDetails> {
+async fn node_of(shared: &HttpState, job: &JobName, run: RunId) -> Result<Option<NodeName>, ProblemDetails> {
     let peers = Arc::clone(&shared.facts.borrow().peers);
     let is_listed = |beat: &Beat| beat.running.iter().any(|listed| listed.run == run && listed.job == *job);
     if let Some(peer) = peers.iter().find(|peer| is_listed(&peer.beat)) {
@@ -159,7 +159,7 @@ async fn node_of(shared: &Shared, job: &JobName, run: RunId) -> Result<Option<No
 }
 
 /// Answers with the next piece, or with why there is none.
-async fn piece(shared: &Shared, mut output: FollowedOutput, request: &PieceRequest) -> ApiResult {
+async fn piece(shared: &HttpState, mut output: FollowedOutput, request: &PieceRequest) -> ApiResult {
     let mut newest: Option<OutputPiece> = None;
     let news = loop {
         let news = match timeout_at(request.until, output.next()).await {
@@ -229,7 +229,7 @@ fn end_of(news: &OutputNews) -> Option<&'static str> {
 
 /// Answers with the whole output as a file, up to what the run has printed now.
 async fn file(
-    shared: &Shared,
+    shared: &HttpState,
     mut output: FollowedOutput,
     slot: OutputSlot,
     request: &PieceRequest,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::http::board::{StoreTurn, Unread};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::JobName;
 use crate::store::StoreError;
 
@@ -93,7 +93,7 @@ impl From<Unread> for ProblemDetails {
 ///
 /// # Errors
 /// If the store does not answer.
-pub(super) async fn turn(shared: &Shared) -> Result<StoreTurn<'_>, ProblemDetails> {
+pub(super) async fn turn(shared: &HttpState) -> Result<StoreTurn<'_>, ProblemDetails> {
     if shared.facts.borrow().is_store_away {
         return Err(no_store());
     }

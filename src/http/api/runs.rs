@@ -6,7 +6,7 @@ use axum::http::{Response, StatusCode};
 use crate::http::board::Unread;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::{JobName, RunId};
 use crate::store::KEPT_ENTRIES;
 use crate::view::history::TickView;
@@ -18,11 +18,11 @@ use super::parameters::Parameters;
 use super::reply::{ApiResult, json, of_store, settled, turn};
 
 /// Answers with one run.
-pub(crate) async fn run(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn run(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(found(shared, call).await)
 }
 
-async fn found(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn found(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     let given = Parameters::of(call, &["job"])?;
     let (job, run) = named_run(shared, call, &given).await?;
     let job = known(shared, &job).await?;
@@ -35,7 +35,7 @@ async fn found(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
 /// # Errors
 /// If there is none, as far as is known without reading the store.
 pub(super) async fn named_run(
-    shared: &Shared,
+    shared: &HttpState,
     call: &AdmittedRequest,
     given: &Parameters,
 ) -> Result<(JobName, RunId), ProblemDetails> {
@@ -49,7 +49,7 @@ pub(super) async fn named_run(
 
 /// Reads the run from the history of its job, or from its record.
 pub(super) async fn tick_of(
-    shared: &Shared,
+    shared: &HttpState,
     job: KnownJob,
     run: RunId,
 ) -> Result<Option<TickView>, ProblemDetails> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::http::board::BoardView;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::view::status::{ReplicaView, StatusView};
 use crate::view::text::time_format::Rfc3339;
 
@@ -35,7 +35,7 @@ struct ReplicasAnswer {
 
 impl StatusAnswer {
     /// Returns the answer for these jobs.
-    pub(super) fn of(shared: &Shared, view: &BoardView) -> Self {
+    pub(super) fn of(shared: &HttpState, view: &BoardView) -> Self {
         let status = shared.board.expecting(|expected| StatusView::of(&view.snapshot, expected));
         let (as_of, store_answers) = (Rfc3339(view.as_of), !view.is_store_away);
         Self { as_of, store_answers, complete: view.is_complete, status }
@@ -43,11 +43,11 @@ impl StatusAnswer {
 }
 
 /// Answers with the state of the cluster and of every job.
-pub(crate) async fn status(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn status(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(whole(shared, call).await)
 }
 
-async fn whole(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn whole(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     Parameters::of(call, &[])?;
     let mut view = shared.board.view_all().await?;
     let now = view.snapshot.now;
@@ -56,11 +56,11 @@ async fn whole(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
 }
 
 /// Answers with every replica that sent a heartbeat within the last hour.
-pub(crate) async fn replicas(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) async fn replicas(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     settled(all_replicas(shared, call).await)
 }
 
-async fn all_replicas(shared: &Shared, call: &AdmittedRequest) -> ApiResult {
+async fn all_replicas(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     Parameters::of(call, &[])?;
     // Whether the last runs of a silent replica are recorded is read from their jobs.
     let running = shared.board.listed_jobs();

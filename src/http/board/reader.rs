@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use crate::events::Event;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::JobName;
 use crate::news::LineItem;
 use crate::replica::ReplicaFacts;
@@ -67,7 +67,7 @@ enum Due {
 /// Reads the store.
 #[derive(Debug)]
 struct BoardReader {
-    shared: Arc<Shared>,
+    shared: Arc<HttpState>,
     facts: watch::Receiver<ReplicaFacts>,
     /// What tells of changes, while somebody looks.
     sources: Option<ChangeSources>,
@@ -104,7 +104,7 @@ enum Heard {
 }
 
 /// Reads the store of the board whenever something is due, without end.
-pub(crate) async fn read_when_due(shared: Arc<Shared>, store: Arc<dyn Store>) {
+pub(crate) async fn read_when_due(shared: Arc<HttpState>, store: Arc<dyn Store>) {
     shared.board.turns.open(store);
     let mut facts = shared.facts.clone();
     facts.mark_changed();
@@ -357,7 +357,7 @@ async fn next_of(sources: Option<&mut ChangeSources>) -> Heard {
 }
 
 /// Takes in a line of news: streams get what is new, the timeline what it shows, and jobs that it is about are read again.
-fn take_in_line(shared: &Shared, feed: &mut FeedProgress, line: &FeedLine) {
+fn take_in_line(shared: &HttpState, feed: &mut FeedProgress, line: &FeedLine) {
     let board = &shared.board;
     let (news, lost) = match feed.take_in(line) {
         LineRead::Known => return,
@@ -383,7 +383,7 @@ fn take_in_line(shared: &Shared, feed: &mut FeedProgress, line: &FeedLine) {
 }
 
 /// Reads how all jobs stand: those of the file for metrics, and those that only the store knows, if somebody looks.
-async fn sweep(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
+async fn sweep(shared: &HttpState, store: &dyn Store) -> Result<(), StoreError> {
     let jobs = Arc::clone(&shared.options.borrow().jobs);
     let read = ReadAt { store: shared.store_now(), boot: shared.clock.boot() };
     let is_looked_at = shared.board.if_looked_at(|_| ()).is_some();
@@ -417,7 +417,7 @@ async fn sweep(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
 }
 
 /// Reads why jobs wait, if some do.
-async fn ask_why(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
+async fn ask_why(shared: &HttpState, store: &dyn Store) -> Result<(), StoreError> {
     let (peers, now) = (Arc::clone(&shared.facts.borrow().peers), shared.store_now());
     let asks = shared.board.if_looked_at(|kept| kept.look_at_all(now, &peers, Snapshot::asks_why));
     let concerns = match asks {
@@ -430,7 +430,7 @@ async fn ask_why(shared: &Shared, store: &dyn Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn read_board(shared: &Shared, store: &dyn Store, read: BoardRead) -> Result<(), StoreError> {
+async fn read_board(shared: &HttpState, store: &dyn Store, read: BoardRead) -> Result<(), StoreError> {
     let at = ReadAt { store: shared.store_now(), boot: shared.clock.boot() };
     match read {
         BoardRead::Glance(jobs, newest) => {

@@ -15,7 +15,7 @@ use crate::events::{Event, NewsItem};
 use crate::http::board::HeardNews;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::replica::ReplicaFacts;
 
 use super::slots::StreamSlot;
@@ -23,7 +23,7 @@ use super::sse::{BYE, KEEP_ALIVE, KEEP_ALIVE_EVERY, event_text, streamed};
 
 /// A client that reads the stream.
 struct EventReader {
-    shared: Arc<Shared>,
+    shared: Arc<HttpState>,
     /// What happens on this replica. A client that falls behind misses the oldest events, and is told how many.
     events: Receiver<Arc<Event>>,
     /// The same of the others.
@@ -44,7 +44,7 @@ enum StreamStep {
 }
 
 /// Answers with what happens from now on, one event for each item of news.
-pub(crate) fn events(shared: Arc<Shared>, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) fn events(shared: Arc<HttpState>, call: &AdmittedRequest) -> Response<Body> {
     let Some(slot) = shared.streams.take(&shared.tally) else {
         return ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams")
             .help("close one of the pages and programs that follow this replica")

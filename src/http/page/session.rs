@@ -11,7 +11,7 @@ use crate::http::access::origin::RequestOrigin;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::serve::too_many;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::{HttpOptions, Shared};
+use crate::http::state::{HttpOptions, HttpState};
 
 use super::answer::{base_of, error_page, html, plain_page, see_other};
 use super::shell::{PageTitle, encoded, rendered};
@@ -35,14 +35,14 @@ pub(crate) fn login_address(next: &str) -> String {
 }
 
 /// Answers with the form.
-pub(crate) fn login_form(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) fn login_form(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     let next = own_path(call.query("next"));
     html(StatusCode::OK, form(&options, call, &next, ""))
 }
 
 /// Takes the token of the form: logs the browser in, or says that the token is wrong.
-pub(crate) async fn log_in(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+pub(crate) async fn log_in(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     if !RequestOrigin::is_own_form(&call.parts) {
         return error_page(foreign_form(), &options);
@@ -68,7 +68,7 @@ pub(crate) async fn log_in(shared: Arc<Shared>, call: AdmittedRequest) -> Respon
 }
 
 /// Makes the browser forget its cookie.
-pub(crate) fn log_out(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) fn log_out(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     if !RequestOrigin::is_own_form(&call.parts) {
         return error_page(foreign_form(), &options);

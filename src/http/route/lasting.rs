@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::http::access::gate::admit;
 use crate::http::access::visitor::{Visitor, VisitorProof};
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 
 use super::table::Route;
 
@@ -27,7 +27,7 @@ pub(super) struct LastingRequest {
 
 impl LastingRequest {
     /// Returns the request of this visitor.
-    pub(super) fn of(route: &Arc<Route>, parts: &Parts, visitor: &Visitor, shared: &Shared) -> Self {
+    pub(super) fn of(route: &Arc<Route>, parts: &Parts, visitor: &Visitor, shared: &HttpState) -> Self {
         let lasts = match &visitor.proof {
             VisitorProof::Cookie(cookie) => Some(cookie.streams_until().since(shared.store_now())),
             VisitorProof::Token(_) | VisitorProof::Nothing => None,
@@ -36,7 +36,7 @@ impl LastingRequest {
     }
 
     /// Lets an answer that lasts break off once the request would no longer be admitted. All others stay as they are.
-    pub(super) fn limit(self, response: Response<Body>, shared: Arc<Shared>) -> Response<Body> {
+    pub(super) fn limit(self, response: Response<Body>, shared: Arc<HttpState>) -> Response<Body> {
         if response.body().size_hint().exact().is_some() {
             return response;
         }
@@ -56,7 +56,7 @@ impl LastingRequest {
     }
 
     /// Waits until the request would no longer be admitted.
-    async fn refused(self, shared: Arc<Shared>) {
+    async fn refused(self, shared: Arc<HttpState>) {
         let Self { route, parts, lasts } = self;
         let taken_out = async {
             let mut options = shared.options.clone();

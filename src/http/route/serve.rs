@@ -19,7 +19,7 @@ use crate::http::access::headers::protect;
 use crate::http::access::visitor::{Visitor, VisitorProof};
 use crate::http::acts::{RefusedAct, note_refused};
 use crate::http::page::{base_of, error_page, login_address, see_other};
-use crate::http::state::{HttpOptions, Shared};
+use crate::http::state::{HttpOptions, HttpState};
 
 use super::lasting::LastingRequest;
 use super::problem::ProblemDetails;
@@ -53,12 +53,12 @@ const PAGES: &str =
 const METHODS: &str = "read with GET; acts, log in and log out take POST";
 
 /// Returns the router of all routes.
-pub(crate) fn router(shared: Arc<Shared>) -> Router {
+pub(crate) fn router(shared: Arc<HttpState>) -> Router {
     let mut router = Router::new();
     for route in routes() {
         let filter = MethodFilter::try_from(route.method.clone()).unwrap_or(MethodFilter::GET);
         let (path, route) = (route.path, Arc::new(route));
-        let handler = move |State(shared): State<Arc<Shared>>, request: Request| {
+        let handler = move |State(shared): State<Arc<HttpState>>, request: Request| {
             let route = Arc::clone(&route);
             async move {
                 let response = serve(Arc::clone(&route), Arc::clone(&shared), request).await;
@@ -84,7 +84,7 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
 
 /// Refuses malformed requests before any route, and sets the headers of every answer.
 async fn check_and_protect(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpState>>,
     request: Request,
     next: Next,
 ) -> Response<Body> {
@@ -123,7 +123,7 @@ fn check_form(parts: &Parts) -> Result<(), ProblemDetails> {
     Ok(())
 }
 
-async fn serve(route: Arc<Route>, shared: Arc<Shared>, request: Request) -> Response<Body> {
+async fn serve(route: Arc<Route>, shared: Arc<HttpState>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let (options, now) = (shared.options.borrow().clone(), shared.store_now());
     let visitor = match admit(&route, &parts, &options, shared.address, now) {
@@ -198,7 +198,7 @@ fn renewed_cookie(
     visitor: &Visitor,
     parts: &Parts,
     options: &HttpOptions,
-    shared: &Shared,
+    shared: &HttpState,
 ) -> Option<HeaderValue> {
     let VisitorProof::Cookie(cookie) = &visitor.proof else { return None };
     let now = shared.store_now();

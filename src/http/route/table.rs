@@ -12,7 +12,7 @@ use crate::http::access::visitor::Visitor;
 #[cfg(test)]
 use crate::http::access::visitor::VisitorProof;
 use crate::http::scrape::health;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::http::{api, live, page, scrape};
 
 /// The paths of acts for programs: the last part names the act.
@@ -54,7 +54,7 @@ pub(crate) struct Route {
 }
 
 /// Answers a request that was admitted.
-pub(crate) type Handler = fn(Arc<Shared>, AdmittedRequest) -> BoxFuture<'static, Response<Body>>;
+pub(crate) type Handler = fn(Arc<HttpState>, AdmittedRequest) -> BoxFuture<'static, Response<Body>>;
 
 /// A request that was admitted.
 #[derive(Debug)]
@@ -163,14 +163,14 @@ pub(crate) fn routes() -> Vec<Route> {
     routes
 }
 
-fn healthz(shared: &Shared) -> Response<Body> {
+fn healthz(shared: &HttpState) -> Response<Body> {
     match shared.progress.is_recent(shared.clock.boot()) {
         true => text(StatusCode::OK, "ok\n"),
         false => text(StatusCode::SERVICE_UNAVAILABLE, "the replica's loop does not move\n"),
     }
 }
 
-fn readyz(shared: &Shared) -> Response<Body> {
+fn readyz(shared: &HttpState) -> Response<Body> {
     let reasons = health::not_ready(&shared.facts.borrow(), shared.clock.boot());
     match reasons.is_empty() {
         true => text(StatusCode::OK, "ok\n"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::metrics::{ReplicaCounts, ReplicaFigures, WaitingCounts};
 use crate::replica::ReplicaFacts;
 use crate::store::{Beat, LIVE_FOR};
@@ -11,7 +11,7 @@ use crate::time::UtcMillis;
 use super::health::not_ready;
 
 /// Returns the figures at this moment.
-pub(super) fn figures_of(shared: &Shared) -> ReplicaFigures {
+pub(super) fn figures_of(shared: &HttpState) -> ReplicaFigures {
     let facts = shared.facts.borrow().clone();
     let counts = shared.sweep_counts();
     let beat = facts.beat.as_ref();

@@ -8,13 +8,13 @@ use futures_util::stream;
 
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::metrics::{ExpositionFormat, SeriesMode};
 
 use super::figures::figures_of;
 
 /// Answers a scrape. `?jobs=all`, `trouble` or `none` says which jobs have series.
-pub(crate) fn metrics(shared: &Shared, call: &AdmittedRequest) -> Response<Body> {
+pub(crate) fn metrics(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     let mode = match call.query("jobs").map(|word| SeriesMode::parse(&word)) {
         None => None,
         Some(Some(mode)) => Some(mode),

@@ -16,7 +16,7 @@ use tracing::{error, warn};
 
 use crate::http::board::read_when_due;
 use crate::http::route::serve::router;
-use crate::http::state::{HttpSources, Shared};
+use crate::http::state::{HttpSources, HttpState};
 use crate::metrics::HttpTally;
 use crate::news::{NewsPublisher, OwnNews};
 use crate::relay::OutputResponder;
@@ -104,13 +104,13 @@ struct SideWork {
 /// What is served over HTTP.
 struct Served {
     listener: TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<HttpState>,
 }
 
 impl Served {
     fn new(listener: TcpListener, sources: HttpSources, own: &Arc<OwnNews>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let shared = Arc::new(Shared::new(listener.local_addr()?, sources, Arc::clone(own)));
+        let shared = Arc::new(HttpState::new(listener.local_addr()?, sources, Arc::clone(own)));
         Ok(Self { listener, shared })
     }
 }
@@ -162,7 +162,7 @@ fn run(
 }
 
 /// Reads the store for pages and metrics, without end. If that panics, it starts again: pages would stay as they are.
-async fn keep_reading(shared: Arc<Shared>, store: Arc<dyn Store>) {
+async fn keep_reading(shared: Arc<HttpState>, store: Arc<dyn Store>) {
     loop {
         let mut reading = JoinSet::new();
         reading.spawn(read_when_due(Arc::clone(&shared), Arc::clone(&store)));

@@ -14,7 +14,7 @@ use crate::http::page::job::{ActForm, FormGrounds};
 use crate::http::page::shell::{HtmlSentence, PageTitle, rendered};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::{NodeName, RunId, TokenName};
 use crate::operate::audit::ActKind;
 use crate::view::job::KnownJob;
@@ -55,7 +55,7 @@ struct ActSight {
 }
 
 /// Answers with the form of an act, and with what will happen.
-pub(super) async fn act_form(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+pub(super) async fn act_form(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let subject = match ActSubject::of(&shared, &call).await {
         Ok(subject) => subject,
         Err(problem) => return error_page(problem, &shared.options.borrow()),
@@ -68,7 +68,7 @@ pub(super) async fn act_form(shared: Arc<Shared>, call: AdmittedRequest) -> Resp
 }
 
 /// Does what a form wants of a job.
-pub(super) async fn act(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+pub(super) async fn act(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let subject = ActSubject::of(&shared, &call).await;
     let (subject, mut fields) = match (subject, ActFields::of_form(&call).await) {
         (Ok(subject), Ok(fields)) => (subject, fields),
@@ -127,7 +127,7 @@ impl ActSight {
 
 impl ActSubject {
     /// Returns what a request is about.
-    async fn of(shared: &Shared, call: &AdmittedRequest) -> Result<Self, ProblemDetails> {
+    async fn of(shared: &HttpState, call: &AdmittedRequest) -> Result<Self, ProblemDetails> {
         let (act, job) = act_of(call.route).zip(job_of(call)).ok_or_else(no_such_page)?;
         let (job, context) = (known(shared, &job).await?, PageContext::of(shared, call));
         Ok(Self { act, job, context })
@@ -160,7 +160,7 @@ impl ActSubject {
     }
 
     /// Returns what the page shows to somebody who may act.
-    async fn sight(&self, shared: &Shared, by: Option<&TokenName>) -> ActSight {
+    async fn sight(&self, shared: &HttpState, by: Option<&TokenName>) -> ActSight {
         let record = match shared.board.view_one(&self.job.name).await {
             Ok(view) => view.snapshot.jobs.into_iter().next().and_then(|job| job.record),
             Err(unread) => return ActSight::refused(unread.into()),

@@ -9,7 +9,7 @@ use crate::http::board::BoardView;
 use crate::http::page::answer::base_of;
 use crate::http::page::shell::{PageFrame, StoreSight, VisitorSight};
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::{HttpOptions, Shared};
+use crate::http::state::{HttpOptions, HttpState};
 use crate::job::{JobName, RunId, TokenName};
 use crate::lease::Record;
 use crate::time::UtcMillis;
@@ -36,7 +36,7 @@ pub(super) struct PageContext {
 
 impl PageContext {
     /// Returns who sends a request for a page.
-    pub(super) fn of(shared: &Shared, call: &AdmittedRequest) -> Self {
+    pub(super) fn of(shared: &HttpState, call: &AdmittedRequest) -> Self {
         let options = shared.options.borrow().clone();
         let base = base_of(&options, &call.parts.headers).to_owned();
         let read_only = read_only(&call.visitor, &options, RequestOrigin::of(&call.parts));

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::live::output_stream::where_from;
 use crate::http::live::{OutputSlot, RunPlace, Unopened};
 use crate::http::page::job::{OutputSight, SEEN_BYTES, SEEN_LINES};
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::Outcome;
 use crate::relay::{FollowedOutput, OutputNews, OutputPiece};
 use crate::run::LogStart;
@@ -40,7 +40,7 @@ struct ReadLine {
 }
 
 /// Reads the end of what a run printed, or what is before a byte of it.
-pub(super) async fn seen_output(shared: &Shared, tick: &TickView, before: Option<u64>) -> OutputSight {
+pub(super) async fn seen_output(shared: &HttpState, tick: &TickView, before: Option<u64>) -> OutputSight {
     let start = match before {
         None => LogStart::LastBytes(SEEN_BYTES),
         Some(before) => LogStart::Byte(before.saturating_sub(SEEN_BYTES)),
@@ -60,7 +60,7 @@ pub(super) async fn seen_output(shared: &Shared, tick: &TickView, before: Option
 
 /// Opens the output of a run.
 pub(super) async fn open(
-    shared: &Shared,
+    shared: &HttpState,
     tick: &TickView,
     start: LogStart,
     slot: OutputSlot,

@@ -15,7 +15,7 @@ use crate::http::page::replicas::replicas_parts;
 use crate::http::page::shell::{PagePart, PageTitle, page};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::{JobName, Outcome, RunId};
 use crate::store::KEPT_ENTRIES;
 use crate::view::explanation::When;
@@ -65,13 +65,13 @@ pub(super) struct RunScreen {
 }
 
 /// Answers with the first page.
-pub(super) async fn home(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+pub(super) async fn home(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let address = HomeAddress::parse(|name| call.query(name));
     answered(PageScreen::Home(address), shared, call).await
 }
 
 /// Answers with the page of a job.
-pub(super) async fn job(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+pub(super) async fn job(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let at: String = call.query("at").unwrap_or_default().trim().chars().take(LONGEST_TIME).collect();
     match job_of(&call) {
         Some(job) => answered(PageScreen::Job { job, at, answer: None }, shared, call).await,
@@ -80,7 +80,7 @@ pub(super) async fn job(shared: Arc<Shared>, call: AdmittedRequest) -> Response<
 }
 
 /// Answers with the page of a run.
-pub(super) async fn run(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+pub(super) async fn run(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let run = call.path("run").and_then(|run| run.parse::<RunId>().ok());
     match job_of(&call).zip(run) {
         Some((job, run)) => {
@@ -93,7 +93,7 @@ pub(super) async fn run(shared: Arc<Shared>, call: AdmittedRequest) -> Response<
 }
 
 /// Answers with the page of the replicas.
-pub(super) async fn replicas(shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+pub(super) async fn replicas(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     answered(PageScreen::Replicas, shared, call).await
 }
 
@@ -106,7 +106,7 @@ pub(super) fn no_such_page() -> ProblemDetails {
 }
 
 /// Answers with a page, or with the stream of its changes.
-async fn answered(mut screen: PageScreen, shared: Arc<Shared>, call: AdmittedRequest) -> Response<Body> {
+async fn answered(mut screen: PageScreen, shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let context = PageContext::of(&shared, &call);
     if call.header(header::ACCEPT).contains("text/event-stream") {
         if let PageScreen::Run(screen) = &mut screen {
@@ -138,7 +138,7 @@ impl PageScreen {
     /// Returns the parts of the page as they are now.
     pub(super) async fn parts(
         &mut self,
-        shared: &Shared,
+        shared: &HttpState,
         context: &PageContext,
     ) -> Result<Vec<PagePart>, ProblemDetails> {
         match self {
@@ -160,7 +160,7 @@ impl PageScreen {
 
 async fn home_screen(
     address: &HomeAddress,
-    shared: &Shared,
+    shared: &HttpState,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
     let listed = shared.board.list().await?;
@@ -212,7 +212,7 @@ fn troubled(problems: &[ClusterProblem]) -> Vec<JobName> {
 }
 
 /// Adds the end of what failed runs printed to the jobs of the first problems.
-async fn add_tails(snapshot: &mut Snapshot, problems: &[ClusterProblem], shared: &Shared) {
+async fn add_tails(snapshot: &mut Snapshot, problems: &[ClusterProblem], shared: &HttpState) {
     let about_runs = problems.iter().take(TROUBLES_SHOWN).filter(|problem| problem.kind == Kind::LastOutcome);
     let names: Vec<&JobName> = about_runs.filter_map(|problem| problem.job.as_ref()).collect();
     let last = |job: &JobState| job.decided().rev().find_map(|tick| tick.run);
@@ -231,7 +231,7 @@ async fn job_screen(
     job: &JobName,
     at: &str,
     answer: &mut Option<Result<String, String>>,
-    shared: &Shared,
+    shared: &HttpState,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
     let view = shared.board.view_one(job).await?;
@@ -262,7 +262,7 @@ async fn job_screen(
 }
 
 /// Says what happened to a job at a time, or what is wrong with the question.
-async fn explained(job: &JobName, at: &str, shared: &Shared) -> Result<String, String> {
+async fn explained(job: &JobName, at: &str, shared: &HttpState) -> Result<String, String> {
     let when = When::read(at).map_err(|error| format!("{}: {}", error.message, error.help))?;
     let mut snapshot = read(job, shared).await?;
     let Some(store) = shared.board.turn().await else { return Err(no_store()) };
@@ -276,7 +276,7 @@ fn no_store() -> String {
 }
 
 /// Reads a job with all of its kept entries and their output.
-async fn read(job: &JobName, shared: &Shared) -> Result<Snapshot, String> {
+async fn read(job: &JobName, shared: &HttpState) -> Result<Snapshot, String> {
     let spec = shared.options.borrow().jobs.get(job).cloned();
     let absent = || KnownJob { name: job.clone(), definition: Definition::Absent };
     let known = spec.map_or_else(absent, KnownJob::from);
@@ -295,7 +295,7 @@ impl RunScreen {
 
     async fn parts(
         &mut self,
-        shared: &Shared,
+        shared: &HttpState,
         context: &PageContext,
     ) -> Result<Vec<PagePart>, ProblemDetails> {
         let view = shared.board.view_one(&self.job).await?;

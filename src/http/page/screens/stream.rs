@@ -15,7 +15,7 @@ use crate::http::live::{OutputFollower, OutputUpdate, StreamSlot, Unopened};
 use crate::http::page::shell::{PagePart, SentParts, piece_html};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
-use crate::http::state::Shared;
+use crate::http::state::HttpState;
 use crate::job::Outcome;
 use crate::replica::ReplicaFacts;
 use crate::run::LogStart;
@@ -35,7 +35,7 @@ const HAS: [HeaderName; 2] = [HeaderName::from_static("x-parts"), HeaderName::fr
 struct PageReader {
     screen: PageScreen,
     context: PageContext,
-    shared: Arc<Shared>,
+    shared: Arc<HttpState>,
     /// What the browser says that it has; `None` after the first update.
     says_it_has: Option<String>,
     sent: SentParts,
@@ -64,7 +64,7 @@ enum FollowedRun {
 pub(super) fn stream_of(
     screen: PageScreen,
     context: PageContext,
-    shared: Arc<Shared>,
+    shared: Arc<HttpState>,
     call: &AdmittedRequest,
 ) -> Response<Body> {
     let Some(slot) = shared.streams.take(&shared.tally) else {
@@ -190,7 +190,7 @@ impl FollowedRun {
 }
 
 /// Opens the output of a run for a browser that has so many bytes of it.
-async fn open_followed(shared: &Shared, tick: &TickView, shown: u64) -> Result<OutputFollower, Unopened> {
+async fn open_followed(shared: &HttpState, tick: &TickView, shown: u64) -> Result<OutputFollower, Unopened> {
     let slot = shared.streams.take_output().ok_or(Unopened::TooMany(1))?;
     let (output, slot) = open(shared, tick, LogStart::Byte(shown), slot).await?;
     Ok(OutputFollower::new(output, shown, slot))
