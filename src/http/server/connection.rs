@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, HttpBody};
 use axum::http::{Request, Response};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::route::serve::{ConnectionPeer, SpareConnection};
 
 use super::limited_stream::LimitedStream;
-use super::slots::{Answering, ConnectionSlot, Receiving};
+use super::slots::ConnectionSlot;
 
 /// How long a client may take to send the head of a request, from the connection or from the answer before.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
@@ -49,12 +49,12 @@ pub(super) async fn serve(
         let receiving = slot_ref.receiving();
         let request = request.map(|body| {
             let receiving = Some(receiving).filter(|_| !body.is_end_stream());
-            ReceivedBody { body, _receiving: receiving }
+            KeepingBody { body, _kept: receiving }
         });
         let (answering, response) = (slot_ref.answering(), router.call(request));
         async move {
             let response: Result<Response<Body>, _> = response.await;
-            response.map(|response| response.map(|body| TrackedBody { body, _answering: answering }))
+            response.map(|response| response.map(|body| KeepingBody { body, _kept: answering }))
         }
     });
     let connection = http1::Builder::new()
@@ -76,48 +76,22 @@ pub(super) async fn serve(
     }
 }
 
-/// The body of a request, until which its connection can make room.
+/// A body that keeps something as long as it lasts: of a request, that its connection can make room; of an answer, that it
+/// cannot.
 #[derive(Debug)]
-struct ReceivedBody {
-    body: Incoming,
-    _receiving: Option<Receiving>,
+struct KeepingBody<B, T> {
+    body: B,
+    _kept: T,
 }
 
-impl HttpBody for ReceivedBody {
-    type Data = Bytes;
-    type Error = hyper::Error;
+impl<B: HttpBody + Unpin, T: Unpin> HttpBody for KeepingBody<B, T> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// The body of an answer, during which its connection keeps its slot.
-#[derive(Debug)]
-struct TrackedBody {
-    body: Body,
-    _answering: Answering,
-}
-
-impl HttpBody for TrackedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 
