@@ -1,5 +1,9 @@
 //! `exec` as crontabs and scripts use it, on both stores: who gets the lock, how it ends, and what becomes of the command.
 
+#[macro_use]
+#[path = "../support/both_stores.rs"]
+mod both_stores;
+
 mod ends;
 mod here;
 mod holds;
@@ -15,24 +19,8 @@ mod reentry;
 mod stage;
 mod usage;
 
-macro_rules! on_both_stores {
-    ($($case:ident in $file:ident),+ $(,)?) => {
-        mod local {
-            $(#[test]
-            fn $case() {
-                crate::$file::$case(&crate::stage::Stage::local());
-            })+
-        }
-        mod redis {
-            $(#[test]
-            fn $case() {
-                crate::$file::$case(&crate::stage::Stage::redis());
-            })+
-        }
-    };
-}
-
 on_both_stores! {
+    &crate::stage::Stage::local(), &crate::stage::Stage::redis();
     a_lock_that_is_held_ends_it_at_once_and_tells_whose_it_is in holds,
     who_waits_too_long_leaves_with_the_same_answer in holds,
     who_waits_is_told_for_what_and_until_when in holds,

@@ -1,5 +1,9 @@
 //! An operator's commands against real replicas, on both stores: each is acted upon at once, wherever it is given.
 
+#[macro_use]
+#[path = "../support/both_stores.rs"]
+mod both_stores;
+
 mod acts;
 mod file;
 mod follow;
@@ -16,24 +20,8 @@ mod trigger;
 mod unlock;
 mod waits;
 
-macro_rules! on_both_stores {
-    ($($case:ident in $file:ident),+ $(,)?) => {
-        mod local {
-            $(#[test]
-            fn $case() {
-                crate::$file::$case(crate::stage::Place::local());
-            })+
-        }
-        mod redis {
-            $(#[test]
-            fn $case() {
-                crate::$file::$case(crate::stage::Place::redis());
-            })+
-        }
-    };
-}
-
 on_both_stores! {
+    crate::stage::Place::local(), crate::stage::Place::redis();
     each_act_is_noted_with_who_did_it_and_what_came_of_it in acts,
     a_paused_job_skips_its_ticks_until_it_is_resumed in pause,
     a_run_is_killed_in_order_wherever_it_is in kill,

@@ -1,6 +1,10 @@
 //! Output of runs that are on another machine, on both stores: two replicas with state folders of their own, and commands
 //! that know the store alone.
 
+#[macro_use]
+#[path = "../support/both_stores.rs"]
+mod both_stores;
+
 #[path = "../support/http_client.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod http_client;
@@ -16,23 +20,6 @@ mod questions;
 mod redis_server;
 mod stage;
 
-macro_rules! on_both_stores {
-    ($($case:ident in $file:ident),+ $(,)?) => {
-        mod local {
-            $(#[test]
-            fn $case() {
-                crate::$file::$case(crate::stage::Stage::local());
-            })+
-        }
-        mod redis {
-            $(#[test]
-            fn $case() {
-                crate::$file::$case(crate::stage::Stage::redis());
-            })+
-        }
-    };
-}
-
 /// Replicas and servers are frozen here. A replica that is frozen while it writes to an embedded store stops all others.
 macro_rules! on_redis {
     ($($case:ident in $file:ident),+ $(,)?) => {
@@ -46,6 +33,7 @@ macro_rules! on_redis {
 }
 
 on_both_stores! {
+    crate::stage::Stage::local(), crate::stage::Stage::redis();
     the_whole_output_of_a_run_elsewhere_is_printed_in_order in logs,
     the_last_lines_of_a_run_elsewhere_are_printed in logs,
     a_run_elsewhere_is_followed_line_by_line_until_it_ends in live,
