@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
-use solocron::lease::{Ahead, Answer, Claim, Era, Lease, Memory, Request};
+use solocron::lease::{Abandon, Ahead, Answer, Claim, Era, Lease, Memory, Request};
 
 use crate::book::{Book, MEMORIES, Told, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE, forgotten, node};
@@ -223,10 +223,64 @@ fn an_abandon_sent_again_to_an_older_copy_frees_neither_lock_nor_tick() {
     book.new_era();
     book.open(|open| open.caller.latest_store_time = at(-5.0));
     assert_eq!(book.ask(Request::Abandon(abandon)), Answer::Abandoned);
-    assert_eq!(book.record().mark, at(0.0));
-    let abandoned = Verdict::because(Outcome::Missed, Reason::Abandoned);
-    assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, abandoned)]);
+    assert_eq!((book.record().mark, book.told()), (at(0.0), vec![]));
     stays_closed_for_a_lease(book);
+}
+
+/// A tick ran on one replica. The store went back to before its claim, and granted the tick again, to a claim that had been held
+/// up. Then the store learned, or not yet, that it had gone back. Returns the lock of the run, and of the second grant.
+fn granted_again_by_an_older_copy(new_era: bool) -> (Book, Lease, Lease) {
+    let mut book = Book::ready(Memory::Forgetful);
+    let copy = book.record.clone();
+    let ran = book.win(tick(0.0));
+    assert_eq!(book.finish(&ran, |_| {}), Answer::Finished);
+    (book.record, book.entries) = (copy, Vec::new());
+    book.pass(secs(1));
+    let again = book.win(tick(0.0));
+    if new_era {
+        book.new_era();
+    }
+    book.pass(secs(1));
+    book.open(|open| open.caller.answered_mark = Some(at(0.5)));
+    (book, ran, again)
+}
+
+#[test]
+fn an_abandon_after_a_loss_records_no_miss_of_a_tick_that_may_have_run() {
+    for (new_era, edited) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (mut book, _, again) = granted_again_by_an_older_copy(new_era);
+        let era = book.server.era.clone();
+        let abandon = Abandon { edited, ..sample::abandon(again.run, &era) };
+        assert_eq!(book.ask(Request::Abandon(abandon)), Answer::Abandoned);
+        let unknown = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+        if !edited {
+            assert_eq!(book.told(), [], "{new_era}");
+            // Once no report can come any more, a claim for it tells that it is not known.
+            assert!(matches!(book.claim(tick(0.0), |_| {}), Answer::Held { .. }), "{new_era}");
+            book.pass(secs(5));
+            assert_eq!(book.claim(tick(0.0), |_| {}), Answer::Consumed(unknown));
+        }
+        assert_eq!(
+            book.told().iter().map(|told| (told.1, told.3)).collect::<Vec<_>>(),
+            [(tick(0.0), unknown)]
+        );
+    }
+}
+
+#[test]
+fn a_run_reported_again_is_the_only_entry_of_a_tick_that_another_replica_abandoned() {
+    for new_era in [false, true] {
+        let (mut book, ran, again) = granted_again_by_an_older_copy(new_era);
+        assert_eq!(book.abandon(&again), Answer::Abandoned);
+        assert_eq!(book.finish(&ran, |_| {}), Answer::Finished);
+        let succeeded = Verdict::plain(Outcome::Succeeded);
+        book.pass(secs(5));
+        book.claim(tick(0.0), |_| {});
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, succeeded)], "{new_era}");
+        // Who else may hold the lock is not known.
+        let answer = book.claim(tick(7.0), wait);
+        assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ const STEPS_PER_HISTORY: usize = 400;
 const MOMENT_MS: i64 = 2_000;
 
 /// Every entry that the protocol itself can write, as `request: cause outcome (reason)`, runs of several by `..`.
-const ENTRIES: [&str; 23] = [
+const ENTRIES: [&str; 24] = [
     "open: schedule missed (edited)",
     "open: schedule missed (edited) ..",
     "claim: schedule missed (late)",
@@ -58,6 +58,7 @@ const ENTRIES: [&str; 23] = [
     "operate: schedule interrupted (node_lost)",
     "abandon: manual missed (abandoned)",
     "abandon: schedule killed (operator)",
+    "abandon: schedule unknown (store_reset)",
 ];
 
 /// Answers that are given without the rules where everything is as usual; all others come from these alone.

@@ -3,8 +3,8 @@
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
 use crate::lease::{
-    Abandon, Answer, Finish, HistoryEntry, Lease, LeaseInstant, Phase, Protection, Record, Renew,
-    ScheduleHash, Server,
+    Abandon, Answer, Finish, HistoryEntry, Leap, Lease, LeaseInstant, Passed, Phase, Protection, Record,
+    Renew, ScheduleHash, Server,
 };
 use crate::time::UtcMillis;
 
@@ -161,7 +161,8 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
 pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) -> Decision {
     let now = transition.server.now;
     transition.set_latest_correct_time(now);
-    let (remembers, front) = (transition.remembers(&abandon.era), transition.latest_correct_time);
+    let front = transition.latest_correct_time;
+    let remembers = transition.remembers(&abandon.era) && !transition.may_have_lost_since_grant();
     let Some(record) = transition.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running())
     else {
         return transition.answer(Answer::AlreadyDecided);
@@ -189,6 +190,11 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
             give_back(record, tick, front);
         }
         _ if is_killed => transition.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
+        // The store may have forgotten that the tick ran on another replica.
+        _ if !remembers && is_edited => {
+            transition.end_run(Verdict::because(Outcome::Unknown, Reason::StoreReset), now);
+        }
+        _ if !remembers && !is_manual => lose_tick(record),
         _ => {
             let reason = if is_edited { Reason::Edited } else { Reason::Abandoned };
             transition.end_run(Verdict::because(Outcome::Missed, reason), now);
@@ -217,6 +223,16 @@ fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
     record.open_again(tick.instant(), front);
     // A schedule that applied only after that tick, because the tick was decided, now applies from before it.
     record.schedule_since = record.schedule_since.min(before);
+}
+
+/// Releases the run and marks its tick as lost: it has no entry until a replica reports that it ran, or until a claim records
+/// it as forgotten.
+fn lose_tick(record: &mut Record) {
+    record.phase = Phase::Idle;
+    record.clear_stop();
+    if let Some(tick) = record.tick.take().map(Tick::instant).filter(|tick| !record.leaps.has_ran(*tick)) {
+        record.leaps.add(Leap { after: UtcMillis(tick.0 - 1), to: tick, passed: Passed::Lost });
+    }
 }
 
 /// Makes the rerun claimable again, as before its grant, unless a stop of the run was requested.

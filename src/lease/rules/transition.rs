@@ -194,6 +194,14 @@ impl<'a> Transition<'a> {
         self.server.memory == Memory::Durable || self.server.era == *era
     }
 
+    /// Whether the store may have forgotten something after the grant that the record shows: since then, or later, the record
+    /// has waited for reports of it.
+    pub(crate) fn may_have_lost_since_grant(&self) -> bool {
+        let Some(record) = self.record.as_ref() else { return true };
+        let is_lost = |started: UtcMillis| record.settles_at.minus(SETTLING).0 >= started.0;
+        self.server.memory == Memory::Forgetful && record.started.is_some_and(is_lost)
+    }
+
     /// Whether the record is of `era`, in which a lock was confirmed, or of a store that forgets nothing. False for an
     /// empty era: then the replica knows that the store may have forgotten since.
     pub(crate) fn has_record_of(&self, era: &Era) -> bool {

@@ -25,7 +25,8 @@ fn http_has_a_thread_of_its_own_with_a_low_priority() {
     let highest = others.iter().filter_map(|stat| nice(stat)).min().expect("the replica's threads");
     // The tests themselves may run with a low priority.
     let lower = (highest + 10).min(19);
-    assert_eq!(http.iter().map(|stat| nice(stat)).collect::<Vec<_>>(), [Some(lower)], "{http:?}");
+    // A thread that this one has just started has its name for a moment, and its priority for good.
+    assert!(!http.is_empty() && http.iter().all(|stat| nice(stat) == Some(lower)), "{http:?}");
 }
 
 /// The connections on which something about this job was asked lately.

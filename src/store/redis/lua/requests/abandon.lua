@@ -4,7 +4,8 @@ if newer_schema() then return answer('newer_schema', record.schema) end
 front = now + EARLY_TOLERANCE
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
-local remembers = ARGV[2] == era()
+-- Whether nothing can have been forgotten since the grant: the record has not waited for reports of that since then.
+local remembers = ARGV[2] == era() and not (record.settled and record.started and record.settled - SETTLING >= record.started)
 drop_mirror()
 local manual = record.cause == 'manual'
 -- A tick that has not come does not belong to a schedule that is over by now. It belongs to the next schedule, if that has it.
@@ -59,6 +60,16 @@ elseif is_newest and not manual and remembers and not edited and not killed then
   hint = { channel = ARGV[4], job = ARGV[5], name = 'abandoned' }
 elseif killed then
   end_run('killed', 'operator', now)
+elseif not remembers and edited then
+  -- The store may have forgotten that the tick ran on another replica.
+  end_run('unknown', 'store_reset', now)
+elseif not remembers and not manual then
+  -- The tick is lost: it has no entry until a replica reports that it ran, or until a claim records it as forgotten.
+  record.phase = 'idle'
+  record.stop = ''
+  record.stop_for = ''
+  if not has_ran(record.tick) then add_leap(record.tick - 1, record.tick, LOST) end
+  record.tick = nil
 else
   end_run('missed', edited and 'edited' or 'abandoned', now)
 end
