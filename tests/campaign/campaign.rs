@@ -14,6 +14,12 @@ use crate::storm::Storm;
 use crate::violation::Violation;
 use crate::world::{Setup, World};
 
+/// As many violations are shown: one cause may have hundreds.
+const SHOWN: usize = 40;
+
+/// Fewer faults than these are shown one by one.
+const MANY_FAULTS: usize = 100;
+
 /// Runs a campaign, and tells what came of it. A failure keeps its folder.
 pub(crate) fn run(seed: u64, duration: Duration) -> Outcome {
     let mut world = World::start(&Setup { jobs: jobs(), replicas: 3, ..Setup::default() });
@@ -135,8 +141,14 @@ impl Outcome {
             line(&format!("  {name}"), count);
         }
         line("violations", &self.violations.len());
-        for violation in &self.violations {
+        for violation in self.violations.iter().take(SHOWN) {
             line("  -", violation);
+        }
+        // All faults of a long campaign are in the folder that is kept.
+        if !self.violations.is_empty() && self.evidence.faults.len() < MANY_FAULTS {
+            for fault in &self.evidence.faults {
+                line("  fault", fault);
+            }
         }
         text
     }

@@ -85,7 +85,7 @@ impl<'a> Book<'a> {
         for (at, one) in definite.iter().enumerate() {
             let others = definite[at + 1..].iter().filter(|other| !self.is_same(one, other));
             violations.extend(others.map(|other| {
-                let records = [one, other].map(|entry| format!("{} {}", entry.id, entry.verdict()));
+                let records = [one, other].map(|entry| entry.to_string());
                 Violation::CoveredTwice { job: job(), tick_ms, records }
             }));
         }

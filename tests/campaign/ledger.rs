@@ -1,6 +1,7 @@
 //! What the stores recorded, over all that they forgot: every entry that was ever seen is kept here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::server::Server;
 use crate::world::now_ms;
@@ -77,6 +78,14 @@ impl Recorded {
         } else {
             format!("{} ({})", self.outcome, self.reason)
         }
+    }
+}
+
+/// `1795731446074-1 missed (late) after 1795731446000 to 1795731484000`
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let after = self.after_ms.map(|after| format!("after {after} ")).unwrap_or_default();
+        write!(f, "{} {} {after}to {}", self.id, self.verdict(), self.tick_ms)
     }
 }
 
