@@ -116,7 +116,7 @@ async fn whatever_others_publish_only_wakes() {
     assert_eq!(timeout(LIMIT, woken).await, Ok(Wake::Feed(Feed::Acts)), "it is heard again");
     assert_eq!(b.store.collect(&slip()).await, Ok(vec!["text".to_owned()]));
     let lines = b.store.newest(Feed::Recent, None, 10).await.expect("a feed");
-    assert_eq!(lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["line"]);
+    assert_eq!(lines.iter().map(|line| line.text.as_deref()).collect::<Vec<_>>(), [Some("line")]);
 }
 
 #[tokio::test]
@@ -241,6 +241,29 @@ async fn what_somebody_else_put_into_a_slip_is_removed_unread_with_its_size() {
     let why = why(replica.store.leave(&slip(), "text", TTL).await);
     assert!(why.contains("full: it holds 5000000 bytes in 1 texts"), "{why}");
     assert_eq!(calls_of(server, "hgetall"), 0, "a text beside it");
+}
+
+#[tokio::test]
+async fn an_entry_that_somebody_else_put_into_a_feed_hides_no_line() {
+    let world = World::redis();
+    let (replica, server) = (world.replica().await, world.server());
+    for feed in [Feed::Acts, Feed::Recent] {
+        let (key, append) = (keys().feed(feed), async |text| replica.store.append(feed, text).await);
+        append("one").await.expect("appended");
+        let forged: Vec<String> =
+            ["'foo', 'bar'", "'text', 'a', 'text', 'b'", "'text', string.rep('x', 70000000)"]
+                .map(|fields| format!("return redis.call('XADD', KEYS[1], '*', {fields})"))
+                .map(|put| server.cli(&["EVAL", &put, "1", &key]))
+                .into();
+        append("two").await.expect("appended");
+
+        let lines = replica.store.newest(feed, None, 10).await.expect("a feed");
+
+        let texts: Vec<Option<&str>> = lines.iter().map(|line| line.text.as_deref()).collect();
+        assert_eq!(texts, [Some("one"), None, None, None, Some("two")]);
+        let ids: Vec<String> = lines.iter().map(|line| line.id.to_string()).collect();
+        assert_eq!(ids[1..4], forged, "they can be deleted by their ids");
+    }
 }
 
 #[tokio::test]
