@@ -210,6 +210,19 @@ async fn lines_that_are_no_acts_hide_none_on_the_page_and_are_counted() {
 }
 
 #[tokio::test]
+async fn a_tick_that_lies_ahead_is_refused_with_its_time_and_the_way_out() {
+    let served = served().await;
+    served.bench.beat("n1", "f", &[]).await;
+    let (answer, problem) = api(&served, "trigger", json!({ "tick": "2026-11-20T12:10:00Z" })).await;
+    assert_eq!(answer.status, 409, "{problem}");
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("tick `2026-11-20T12:10:00.000Z` lies ahead"), "{problem}");
+    assert!(problem["help"].as_str().is_some_and(|help| help.contains("or none")), "{problem}");
+    assert_eq!(record(&served).await.order, None);
+    assert_eq!(form(&served, "trigger", "tick=2030-01-01").await.status, 409);
+}
+
+#[tokio::test]
 async fn a_body_that_is_none_of_the_act_is_refused_without_repeating_it() {
     let served = served().await;
     for (path, kind, body, status, words) in [
