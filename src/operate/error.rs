@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::job::{JobName, NodeName, RunId};
+use crate::job::{JobName, NodeName, RunId, Tick};
 use crate::store::StoreError;
+use crate::time::UtcMillis;
 use crate::view::text::time_format::span;
 
 use super::LastSign;
@@ -54,6 +55,14 @@ pub enum OperateError {
         why: String,
         /// What to do about it.
         help: Option<String>,
+    },
+    /// The tick that an order names has not come yet.
+    #[error("tick `{tick}` lies ahead: it is `{now}` now")]
+    TickAhead {
+        /// The tick.
+        tick: Tick,
+        /// The store's time.
+        now: UtcMillis,
     },
     /// The order to run the job is not in the record any more, and was not taken.
     #[error("the request to run `{0}` is gone: another `trigger` replaced it, or the store was reset")]
@@ -126,6 +135,9 @@ impl OperateError {
         match self {
             Self::Store { error, .. } => error.help().map(str::to_owned),
             Self::NoReplica { help, .. } => help.clone(),
+            Self::TickAhead { .. } => {
+                Some("name a tick that has come, or none: then it is for now".to_owned())
+            }
             Self::NotOpened(_) => Some(
                 "start one with `solocron run`, or try again in a few seconds if the store was just reset"
                     .to_owned(),
@@ -186,6 +198,11 @@ mod tests {
                 "start one",
             ),
             (OperateError::no_replica("nobody"), "nobody", ""),
+            (
+                OperateError::TickAhead { tick: Tick::at_millis(60_000), now: UtcMillis(0) },
+                "tick `1970-01-01T00:01:00.000Z` lies ahead: it is `1970-01-01T00:00:00.000Z` now",
+                "name a tick that has come, or none: then it is for now",
+            ),
             (
                 OperateError::NotTaken { within: Duration::from_secs(15) },
                 "no replica picked this up within 15s; cancelled, nothing ran",

@@ -62,6 +62,33 @@ fn lingering(file: &std::path::Path) -> String {
 }
 
 #[test]
+fn of_all_requests_to_stop_a_run_the_first_is_logged() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let go = folder.path().join("go");
+    let mut stage = Stage::start(Place::local(), &lingering(&go));
+    let (holder, _) = stage.first_run();
+    let begin = |stage: &Stage| {
+        let mut kill = stage.begin(&["kill", "long"]);
+        kill.wait_for("of the order", |line| line.starts_with("stopping run "));
+        kill
+    };
+    let first = begin(&stage);
+    stage.n(holder).wait_for_event("operator stops the run");
+    let others = [begin(&stage), begin(&stage)];
+    // The record that holds the requests is read together with the pause, at the latest.
+    stage.give(&["pause", "long"]).expect_code(0);
+    stage.n(holder).wait_for_event("job paused: its ticks are skipped");
+    std::fs::write(&go, "").expect("a writable folder");
+    stage.n(holder).wait_for_event_of("run ended", |event| event["reason"] == "operator");
+    let logged = stage.n(holder).lines().iter().filter(|line| line.contains("operator stops the run"));
+    assert_eq!(logged.count(), 1);
+    for kill in [first].into_iter().chain(others) {
+        kill.wait().expect_code(0);
+    }
+    stage.stop();
+}
+
+#[test]
 fn an_outage_while_a_run_ends_is_waited_out() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let go = folder.path().join("go");

@@ -248,14 +248,21 @@ fn while_the_store_is_away_the_last_state_is_shown_with_its_time() {
 fn streams_tell_what_happens_are_bounded_and_end_when_the_replica_drains() {
     let scene = Scene::new(&busy().replace("shell = \"true\"", "shell = \"exec sleep 2\""));
     let (replica, address) = start(&scene, &["--drain", "1m"]);
-    let mut streams: Vec<OpenAnswer> =
-        (0..32).map(|_| OpenAnswer::open(address, "/api/v1/events", &[])).collect();
-    for stream in &mut streams {
+    let ask = |client| OpenAnswer::open_as(client, address, "/api/v1/events", &[]);
+    let open = |client| {
+        let mut stream = ask(client);
         let head = stream.wait_for(": still here");
         assert!(head.contains("200 OK") && head.contains("text/event-stream"), "{head}");
-    }
+        stream
+    };
+    let of_one_client: Vec<OpenAnswer> = (0..8).map(|_| open(1)).collect();
     let refused = get(address, "/api/v1/events");
-    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{refused:?}");
+    assert!(refused.body.contains("8 pages and programs may follow this replica"), "{refused:?}");
+    let others = (8..32).map(|number| open(number / 8 + 1));
+    let mut streams: Vec<OpenAnswer> = of_one_client.into_iter().chain(others).collect();
+    let answer = ask(5).wait_for("\r\n\r\n");
+    assert!(answer.contains(" 503 ") && answer.to_lowercase().contains("retry-after: 1"), "{answer}");
     for stream in &mut streams {
         let told = stream.wait_for("event: run_ended");
         assert!(told.contains("event: run_started"), "{told}");

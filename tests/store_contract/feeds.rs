@@ -14,7 +14,7 @@ async fn newest(replica: &Replica, feed: Feed, after: Option<FeedId>, count: usi
 }
 
 fn texts(lines: &[FeedLine]) -> Vec<&str> {
-    lines.iter().map(|line| line.text.as_str()).collect()
+    lines.iter().map(|line| line.text.as_deref().expect("a text")).collect()
 }
 
 pub(crate) async fn lines_come_in_the_order_in_which_they_were_appended(world: &World) {

@@ -17,7 +17,7 @@ use crate::world::{Replica, cluster, job};
 /// All that solocron needs of a Redis user, quoted by docs/redis.md; the name and the password are an example.
 pub(crate) const LEAST_PRIVILEGE: &str = "ACL SETUSER solocron on >s3cret resetkeys ~solocron:* resetchannels \
     &solocron:* -@all +publish +subscribe \
-    +evalsha +eval +time +info +hset +hgetall +hmget +hdel +set +del +pexpire +xadd +xdel +xrevrange \
+    +evalsha +eval +time +info +hset +hgetall +hmget +hlen +hstrlen +hdel +set +del +pexpire +xadd +xdel +xrevrange \
     +smismember +smembers +sadd";
 
 const PASSWORD: &str = "s3cret";
@@ -92,7 +92,7 @@ async fn a_user_with_least_privilege_can_do_everything() {
 #[tokio::test]
 async fn every_right_of_the_least_privilege_is_needed() {
     let rights = LEAST_PRIVILEGE.split_whitespace().filter(|word| word.starts_with('+'));
-    let spare = ["+hdel", "+hmget", "+xdel", "+publish", "+subscribe"];
+    let spare = ["+hdel", "+hmget", "+hlen", "+hstrlen", "+xdel", "+publish", "+subscribe"];
     for right in rights.filter(|right| !spare.contains(right)) {
         let server = RedisServer::start();
         grant(&server, &without(right));

@@ -116,7 +116,7 @@ async fn whatever_others_publish_only_wakes() {
     assert_eq!(timeout(LIMIT, woken).await, Ok(Wake::Feed(Feed::Acts)), "it is heard again");
     assert_eq!(b.store.collect(&slip()).await, Ok(vec!["text".to_owned()]));
     let lines = b.store.newest(Feed::Recent, None, 10).await.expect("a feed");
-    assert_eq!(lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["line"]);
+    assert_eq!(lines.iter().map(|line| line.text.as_deref()).collect::<Vec<_>>(), [Some("line")]);
 }
 
 #[tokio::test]
@@ -184,52 +184,86 @@ async fn a_full_server_takes_neither_lines_nor_texts_and_still_gives_them_out() 
 }
 
 #[tokio::test]
-async fn a_key_of_another_type_is_named_with_the_way_out() {
+async fn a_feed_of_another_type_is_named_with_the_way_out() {
     let world = World::redis();
-    let (replica, keys) = (world.replica().await, keys());
-    for key in [keys.feed(Feed::Acts), keys.slip(&slip())] {
-        assert_eq!(world.server().cli(&["SET", &key, "spoilt"]), "OK");
-    }
-    let (acts, ask) = (keys.feed(Feed::Acts), keys.slip(&slip()));
-    for (why, key) in [
-        (why(replica.store.append(Feed::Acts, "line").await), &acts),
-        (why(replica.store.newest(Feed::Acts, None, 10).await), &acts),
-        (why(replica.store.leave(&slip(), "text", TTL).await), &ask),
-        (why(replica.store.collect(&slip()).await), &ask),
+    let (replica, acts) = (world.replica().await, keys().feed(Feed::Acts));
+    assert_eq!(world.server().cli(&["SET", &acts, "spoilt"]), "OK");
+    for why in [
+        why(replica.store.append(Feed::Acts, "line").await),
+        why(replica.store.newest(Feed::Acts, None, 10).await),
     ] {
-        assert!(why.contains(&format!("`{key}`")) && why.contains("DEL or RENAME"), "{why}");
+        assert!(why.contains(&format!("`{acts}`")) && why.contains("DEL or RENAME"), "{why}");
     }
 }
 
 #[tokio::test]
-async fn what_somebody_else_put_there_is_refused_with_its_size_and_a_slip_is_well_again() {
+async fn a_slip_of_another_type_is_used_up_and_stops_neither_questions_nor_answers() {
+    let world = World::redis();
+    let (replica, server) = (world.replica().await, world.server());
+    for slip in [slip(), Slip::Tell(RunId::new())] {
+        let key = keys().slip(&slip);
+        for spoil in [["SET", &key, "spoilt"], ["LPUSH", &key, "spoilt"], ["SADD", &key, "spoilt"]] {
+            server.cli(&spoil);
+            assert_eq!(replica.store.collect(&slip).await, Ok(Vec::new()), "{spoil:?}");
+            assert_eq!(server.cli(&["EXISTS", &key]), "0", "{spoil:?}");
+
+            server.cli(&spoil);
+            replica.store.leave(&slip, "text", TTL).await.expect("left");
+            assert_eq!(replica.store.collect(&slip).await, Ok(vec!["text".to_owned()]), "{spoil:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_somebody_else_put_into_a_slip_is_removed_unread_with_its_size() {
     let world = World::redis();
     let (replica, server, keys) = (world.replica().await, world.server(), keys());
     let key = keys.slip(&slip());
+    // The first call of each teaches the server its script.
+    replica.store.leave(&slip(), "text", TTL).await.expect("left");
+    assert_eq!(replica.store.collect(&slip()).await, Ok(vec!["text".to_owned()]));
     for (put, words) in [
-        ("redis.call('HSET', KEYS[1], '1', string.rep('x', 5000000))", "5000001 bytes"),
+        ("redis.call('HSET', KEYS[1], '1', string.rep('x', 5000000))", "5000000 bytes of text in 1 fields"),
         ("for i = 1, 300 do redis.call('HSET', KEYS[1], i, '') end", "in 300 fields"),
-        ("redis.call('HSET', KEYS[1], 'x', 'y')", "2 bytes in 1 fields"),
+        ("redis.call('HSET', KEYS[1], string.rep('x', 5000000), 'y')", "0 bytes of text in 1 fields"),
+        ("redis.call('HSET', KEYS[1], '1', 'x', '3', 'y')", "in 2 fields"),
     ] {
         server.cli(&["EVAL", put, "1", &key]);
+        server.cli(&["CONFIG", "RESETSTAT"]);
         let why = why(replica.store.collect(&slip()).await);
         assert!(why.contains(&format!("`{key}`")) && why.contains(words) && why.contains("removed"), "{why}");
+        assert_eq!(calls_of(server, "hgetall"), 0, "{words}");
         replica.store.leave(&slip(), "text", TTL).await.expect("left");
         assert_eq!(replica.store.collect(&slip()).await, Ok(vec!["text".to_owned()]), "{words}");
     }
+    server.cli(&["EVAL", "redis.call('HSET', KEYS[1], '1', string.rep('x', 5000000))", "1", &key]);
+    server.cli(&["CONFIG", "RESETSTAT"]);
+    let why = why(replica.store.leave(&slip(), "text", TTL).await);
+    assert!(why.contains("full: it holds 5000000 bytes in 1 texts"), "{why}");
+    assert_eq!(calls_of(server, "hgetall"), 0, "a text beside it");
+}
 
-    let acts = keys.feed(Feed::Acts);
-    replica.store.append(Feed::Acts, "line").await.expect("appended");
-    for (fields, words) in
-        [("'foo', 'bar'", "6 bytes"), ("'text', string.rep('x', 70000000)", "70000004 bytes")]
-    {
-        let id =
-            server.cli(&["EVAL", &format!("return redis.call('XADD', KEYS[1], '*', {fields})"), "1", &acts]);
-        let why = why(replica.store.newest(Feed::Acts, None, 10).await);
-        assert!(why.contains(words) && why.contains(&format!("XDEL `{acts}` {id}")), "{why}");
-        assert_eq!(server.cli(&["XDEL", &acts, &id]), "1");
+#[tokio::test]
+async fn an_entry_that_somebody_else_put_into_a_feed_hides_no_line() {
+    let world = World::redis();
+    let (replica, server) = (world.replica().await, world.server());
+    for feed in [Feed::Acts, Feed::Recent] {
+        let (key, append) = (keys().feed(feed), async |text| replica.store.append(feed, text).await);
+        append("one").await.expect("appended");
+        let forged: Vec<String> =
+            ["'foo', 'bar'", "'text', 'a', 'text', 'b'", "'text', string.rep('x', 70000000)"]
+                .map(|fields| format!("return redis.call('XADD', KEYS[1], '*', {fields})"))
+                .map(|put| server.cli(&["EVAL", &put, "1", &key]))
+                .into();
+        append("two").await.expect("appended");
+
+        let lines = replica.store.newest(feed, None, 10).await.expect("a feed");
+
+        let texts: Vec<Option<&str>> = lines.iter().map(|line| line.text.as_deref()).collect();
+        assert_eq!(texts, [Some("one"), None, None, None, Some("two")]);
+        let ids: Vec<String> = lines.iter().map(|line| line.id.to_string()).collect();
+        assert_eq!(ids[1..4], forged, "they can be deleted by their ids");
     }
-    assert_eq!(replica.store.newest(Feed::Acts, None, 10).await.expect("a feed").len(), 1);
 }
 
 #[tokio::test]
@@ -247,14 +281,16 @@ async fn a_record_that_is_larger_than_any_is_named_at_a_glance_and_has_no_standi
     assert_eq!(replica.store.standings(&[job]).await, Ok(vec![None]));
 }
 
-/// How often the server was called by scripts since its counters were set to zero.
-fn calls(server: &RedisServer) -> usize {
+/// How often this command was called since the server's counters were set to zero.
+fn calls_of(server: &RedisServer, command: &str) -> usize {
     let stats = server.cli(&["INFO", "commandstats"]);
-    let of = |name: &str| {
-        let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:calls=")));
-        line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
-    };
-    of("evalsha") + of("eval")
+    let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+    line.and_then(|line| line.split(',').next()).map_or(0, |calls| calls.parse().expect("a number"))
+}
+
+/// How often scripts were called since then.
+fn calls(server: &RedisServer) -> usize {
+    calls_of(server, "evalsha") + calls_of(server, "eval")
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
+
 /// No answer takes longer.
 const WITHIN: Duration = Duration::from_secs(30);
 
@@ -57,7 +59,10 @@ fn joined(mut rest: &str) -> String {
 
 /// A connection with a limit on every wait.
 pub(crate) fn connect(to: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect_timeout(&to, WITHIN).unwrap_or_else(|error| panic!("{to}: {error}"));
+    with_limits(TcpStream::connect_timeout(&to, WITHIN).unwrap_or_else(|error| panic!("{to}: {error}")))
+}
+
+fn with_limits(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(WITHIN)).expect("a socket");
     stream.set_write_timeout(Some(WITHIN)).expect("a socket");
     stream
@@ -93,11 +98,22 @@ pub(crate) struct OpenAnswer {
 impl OpenAnswer {
     /// The answer to a GET of this path, of which nothing was read yet.
     pub(crate) fn open(to: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Self {
+        Self::request(connect(to), path, headers)
+    }
+
+    fn request(mut stream: TcpStream, path: &str, headers: &[(&str, &str)]) -> Self {
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let mut stream = connect(to);
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
         stream.write_all(request.as_bytes()).expect("it listens");
         Self { stream, text: String::new() }
+    }
+
+    /// The same for a client at another address of this machine, `127.0.0.CLIENT`.
+    pub(crate) fn open_as(client: u8, to: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        socket.bind(&SocketAddr::from(([127, 0, 0, client], 0)).into()).expect("an address of this machine");
+        socket.connect_timeout(&to.into(), WITHIN).unwrap_or_else(|error| panic!("{to}: {error}"));
+        Self::request(with_limits(socket.into()), path, headers)
     }
 
     /// Reads until the answer contains this text, and gives back everything since the last time.

@@ -71,7 +71,7 @@ impl WrongTokens {
 }
 
 /// Returns the network that one user of IPv6 is given; an IPv4 address itself.
-fn network_of(address: IpAddr) -> IpAddr {
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

@@ -17,7 +17,7 @@ mod wanted;
 pub(super) use answer::ActAnswer;
 pub(super) use fields::{ActFields, FieldProblem};
 pub(super) use limits::ActLimits;
-pub(super) use seen::SeenActs;
+pub(super) use seen::{LastActs, SeenActs};
 pub(super) use task::{AdmittedAct, RefusedAct, note_refused, perform, silent_lock};
 pub(super) use wanted::WantedAct;
 

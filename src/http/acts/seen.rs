@@ -27,11 +27,22 @@ pub(crate) struct SeenActs {
     is_old: AtomicBool,
 }
 
+/// The last acts on a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct LastActs {
+    /// Their notes, the newest first.
+    pub(crate) notes: Vec<ActNote>,
+    /// How many lines of the list of all acts cannot be read.
+    pub(crate) unreadable: usize,
+}
+
 /// The notes that were read.
 #[derive(Debug, Default)]
 struct SeenNotes {
     /// The newest that the feed keeps, oldest first.
     notes: VecDeque<ActNote>,
+    /// How many lines among those that were read are no notes.
+    unreadable: usize,
     /// The last line that was read.
     last: Option<FeedId>,
     read: Option<BootInstant>,
@@ -44,9 +55,8 @@ impl SeenActs {
         self.is_old.store(true, Ordering::Relaxed);
     }
 
-    /// Returns at most `count` notes of acts on a job, the newest first. While the store does not answer, those that were read
-    /// before.
-    pub(crate) async fn of_job(&self, shared: &HttpState, job: &JobName, count: usize) -> Vec<ActNote> {
+    /// Returns at most `count` of the last acts on a job. While the store does not answer, those that were read before.
+    pub(crate) async fn of_job(&self, shared: &HttpState, job: &JobName, count: usize) -> LastActs {
         let mut seen = self.seen.lock().await;
         let now = shared.clock.boot();
         let is_over = |last: Option<BootInstant>, every| last.is_none_or(|last| now.since(last) >= every);
@@ -56,7 +66,8 @@ impl SeenActs {
             }
             seen.read(shared, now).await;
         }
-        seen.notes.iter().rev().filter(|note| note.job == *job).take(count).cloned().collect()
+        let notes = seen.notes.iter().rev().filter(|note| note.job == *job).take(count).cloned();
+        LastActs { notes: notes.collect(), unreadable: seen.unreadable }
     }
 }
 
@@ -71,10 +82,16 @@ impl SeenNotes {
         let Ok(lines) = store.newest(Feed::Acts, self.last, Feed::Acts.kept()).await else { return };
         if self.last.is_none() {
             self.notes.clear();
+            self.unreadable = 0;
             self.read_whole = Some(now);
         }
         self.last = lines.last().map(|line| line.id).or(self.last);
-        self.notes.extend(lines.iter().filter_map(|line| ActNote::parse(&line.text).ok()));
+        for line in lines {
+            match line.text.and_then(|text| ActNote::parse(&text).ok()) {
+                Some(note) => self.notes.push_back(note),
+                None => self.unreadable += 1,
+            }
+        }
         let surplus = self.notes.len().saturating_sub(Feed::Acts.kept());
         self.notes.drain(..surplus);
     }

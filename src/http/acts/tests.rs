@@ -11,7 +11,7 @@ use crate::http::testing::{Served, ServedAnswer, TOKENS};
 use crate::job::{Overlap, RunId, Tick};
 use crate::lease::{Answer, Manual, Record, Request as StoreRequest};
 use crate::operate::audit::{ActNote, newest_notes};
-use crate::store::Store;
+use crate::store::{Feed, Store};
 use crate::view::testing::run_id;
 
 /// The kind of a form's body.
@@ -195,6 +195,31 @@ async fn a_run_is_told_to_stop_and_a_dead_holder_loses_its_lock() {
     let (answer, unlocked) = api(&served, "unlock", json!({ "confirm": "backup" })).await;
     assert_eq!((answer.status, &unlocked["state"]), (200, &json!("unlocked")), "{unlocked}");
     assert!(!record(&served).await.is_running());
+}
+
+#[tokio::test]
+async fn lines_that_are_no_acts_hide_none_on_the_page_and_are_counted() {
+    let served = served().await;
+    api(&served, "pause", json!({ "reason": "month end" })).await;
+    for forged in ["{}", "forged"] {
+        served.bench.store.append(Feed::Acts, forged).await.expect("answers");
+    }
+    let shown = page(&served, "/jobs/backup").await.body;
+    assert!(shown.contains("because: month end"), "{shown}");
+    assert!(shown.contains("2 lines in the list of acts cannot be read"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_tick_that_lies_ahead_is_refused_with_its_time_and_the_way_out() {
+    let served = served().await;
+    served.bench.beat("n1", "f", &[]).await;
+    let (answer, problem) = api(&served, "trigger", json!({ "tick": "2026-11-20T12:10:00Z" })).await;
+    assert_eq!(answer.status, 409, "{problem}");
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("tick `2026-11-20T12:10:00.000Z` lies ahead"), "{problem}");
+    assert!(problem["help"].as_str().is_some_and(|help| help.contains("or none")), "{problem}");
+    assert_eq!(record(&served).await.order, None);
+    assert_eq!(form(&served, "trigger", "tick=2030-01-01").await.status, 409);
 }
 
 #[tokio::test]

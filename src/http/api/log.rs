@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::live::{OutputSlot, RunPlace, StreamSlot, Unopened};
+use crate::http::live::{OutputSlot, RunPlace, StreamClient, StreamSlot, Unopened};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
 use crate::http::state::HttpState;
@@ -82,7 +82,14 @@ struct LogDownload {
     partial: Vec<u8>,
     is_raw: bool,
     has_ended: bool,
-    _slots: (OutputSlot, StreamSlot),
+    _slots: DownloadSlots,
+}
+
+/// What a file that is sent takes of the limits.
+#[derive(Debug)]
+struct DownloadSlots {
+    _output: OutputSlot,
+    _stream: StreamSlot,
 }
 
 /// Answers with what a run printed.
@@ -108,7 +115,9 @@ async fn answered(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
     let mut output = opened(shared, &job, run, start).await?;
     output.ask_up_to_now(is_file || wait.is_zero());
     if is_file {
-        return file(shared, output, slot, &request).await;
+        let stream = shared.streams.take(StreamClient::of(call), &shared.tally)?;
+        let slots = DownloadSlots { _stream: stream, _output: slot };
+        return file(output, slots, &request).await;
     }
     piece(shared, output, &request).await
 }
@@ -228,14 +237,7 @@ fn end_of(news: &OutputNews) -> Option<&'static str> {
 }
 
 /// Answers with the whole output as a file, up to what the run has printed now.
-async fn file(
-    shared: &HttpState,
-    mut output: FollowedOutput,
-    slot: OutputSlot,
-    request: &PieceRequest,
-) -> ApiResult {
-    let stream_slot = shared.streams.take(&shared.tally);
-    let stream_slot = stream_slot.ok_or_else(|| of_unopened(&Unopened::TooMany(TRY_AGAIN)))?;
+async fn file(mut output: FollowedOutput, slots: DownloadSlots, request: &PieceRequest) -> ApiResult {
     let news = timeout_at(request.until, output.next()).await.map_err(|_| no_answer(&output))?;
     let news = news.map_err(|error| of_store(&error))?;
     if let Some(why) = news.complaint(&output.source().node) {
@@ -261,7 +263,7 @@ async fn file(
         output,
         partial: Vec::new(),
         is_raw: request.is_raw,
-        _slots: (slot, stream_slot),
+        _slots: slots,
     };
     let pieces = stream::unfold(file, LogDownload::next).map(|piece| Ok::<_, Infallible>(Bytes::from(piece)));
     let mut response = Response::new(Body::from_stream(pieces));

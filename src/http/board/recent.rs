@@ -134,7 +134,8 @@ impl FeedProgress {
     /// Takes in a line that was read.
     pub(super) fn take_in(&mut self, line: &FeedLine) -> LineRead {
         self.after = Some(line.id);
-        let Some(read) = NewsLine::parse(&line.text) else { return LineRead::Malformed };
+        let read = line.text.as_deref().and_then(NewsLine::parse);
+        let Some(read) = read else { return LineRead::Malformed };
         let before = self.lives.get(&read.life).copied();
         let LifeProgress { number, lost } = before.unwrap_or_default();
         if read.life == self.own || read.number <= number {

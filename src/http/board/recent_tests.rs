@@ -14,7 +14,7 @@ fn progress() -> FeedProgress {
 }
 
 fn line(id: &str, text: String) -> FeedLine {
-    FeedLine { id: id.parse().expect("an id"), text }
+    FeedLine { id: id.parse().expect("an id"), text: Some(text) }
 }
 
 /// A line of a process with this number.
@@ -77,6 +77,8 @@ fn a_line_that_is_there_twice_is_read_once_and_own_lines_are_passed_over() {
 fn what_is_no_line_is_passed_over_and_the_next_one_is_read() {
     let mut feed = progress();
     assert_eq!(feed.take_in(&line("1-0", "hello".into())), LineRead::Malformed);
+    let foreign = FeedLine { text: None, ..line("1-1", String::new()) };
+    assert_eq!(feed.take_in(&foreign), LineRead::Malformed);
     assert_eq!(lost(&feed.take_in(&told(RunId::new(), 2, 0))), Some(0));
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::Response;
 use futures_util::stream;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -18,7 +18,7 @@ use crate::http::route::table::AdmittedRequest;
 use crate::http::state::HttpState;
 use crate::replica::ReplicaFacts;
 
-use super::slots::StreamSlot;
+use super::slots::{StreamClient, StreamSlot};
 use super::sse::{BYE, KEEP_ALIVE, KEEP_ALIVE_EVERY, event_text, streamed};
 
 /// A client that reads the stream.
@@ -45,11 +45,9 @@ enum StreamStep {
 
 /// Answers with what happens from now on, one event for each item of news.
 pub(crate) fn events(shared: Arc<HttpState>, call: &AdmittedRequest) -> Response<Body> {
-    let Some(slot) = shared.streams.take(&shared.tally) else {
-        return ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams")
-            .help("close one of the pages and programs that follow this replica")
-            .retry_after(1)
-            .into_response();
+    let slot = match shared.streams.take(StreamClient::of(call), &shared.tally) {
+        Ok(slot) => slot,
+        Err(why) => return ProblemDetails::from(why).into_response(),
     };
     let (events, others, facts) = (shared.events.listen(), shared.board.listen(), shared.facts.clone());
     let began_draining = facts.borrow().is_draining;

@@ -10,4 +10,4 @@ pub(super) mod sse;
 pub(super) use event_stream::events;
 pub(super) use output_stream::{OutputFollower, OutputUpdate};
 pub(super) use outputs::{Outputs, RunPlace, Unopened};
-pub(super) use slots::{OutputSlot, StreamSlot, StreamSlots};
+pub(super) use slots::{OutputSlot, StreamClient, StreamSlot, StreamSlots};

@@ -1,26 +1,104 @@
-//! The slots for streams.
+//! The slots for streams. One token, or one address where there are no tokens, takes only some of them: a script that has gone
+//! wild leaves the others to the rest.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::http::access::throttle::network_of;
+use crate::http::route::problem::ProblemDetails;
+use crate::http::route::serve::ConnectionPeer;
+use crate::http::route::table::AdmittedRequest;
+use crate::job::TokenName;
 use crate::metrics::{HttpTally, OpenStream};
 
 /// The most streams at once, and how many of them may be of output.
 const MOST: (usize, usize) = (32, 16);
+
+/// The most streams of one client at once.
+const OF_CLIENT: usize = 8;
 
 /// The slots for streams.
 #[derive(Debug)]
 pub(crate) struct StreamSlots {
     all: Arc<Semaphore>,
     of_output: Arc<Semaphore>,
+    /// The streams of each client. Clients without one are not listed.
+    taken: Arc<Mutex<HashMap<StreamClient, usize>>>,
+}
+
+/// Whose streams are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum StreamClient {
+    /// All who have this token.
+    Token(TokenName),
+    /// All who send none, from this network.
+    Network(IpAddr),
+}
+
+impl StreamClient {
+    /// Returns the client that sent a request.
+    pub(crate) fn of(call: &AdmittedRequest) -> Self {
+        let peer = call.parts.extensions.get::<ConnectionPeer>();
+        let address = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+        match call.visitor.name() {
+            Some(name) => Self::Token(name.clone()),
+            None => Self::Network(network_of(address)),
+        }
+    }
+}
+
+/// Why there is no slot for a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoStreamSlot {
+    /// All are taken.
+    AllTaken,
+    /// The client has taken as many as it may.
+    ClientHasMost,
+}
+
+impl From<NoStreamSlot> for ProblemDetails {
+    fn from(why: NoStreamSlot) -> Self {
+        let (status, title, help) = match why {
+            NoStreamSlot::AllTaken => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many streams",
+                "close one of the pages and programs that follow this replica".to_owned(),
+            ),
+            NoStreamSlot::ClientHasMost => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many streams of one client",
+                format!(
+                    "with one token, or from one address without a token, {OF_CLIENT} pages and programs may follow this replica: \
+                     close one of them"
+                ),
+            ),
+        };
+        Self::new(status, title).help(help).retry_after(1)
+    }
 }
 
 /// The slot of one stream, free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct StreamSlot {
+    taken: Arc<Mutex<HashMap<StreamClient, usize>>>,
+    client: StreamClient,
     _permit: OwnedSemaphorePermit,
     _counted: OpenStream,
+}
+
+impl Drop for StreamSlot {
+    fn drop(&mut self) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = taken.get(&self.client).map_or(0, |count| count.saturating_sub(1));
+        match left {
+            0 => taken.remove(&self.client),
+            left => taken.insert(self.client.clone(), left),
+        };
+    }
 }
 
 /// The slot of one client that reads output, free again when this is dropped.
@@ -31,15 +109,30 @@ pub(crate) struct OutputSlot {
 
 impl Default for StreamSlots {
     fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(MOST.0)), of_output: Arc::new(Semaphore::new(MOST.1)) }
+        let [all, of_output] = [MOST.0, MOST.1].map(|most| Arc::new(Semaphore::new(most)));
+        Self { all, of_output, taken: Arc::default() }
     }
 }
 
 impl StreamSlots {
-    /// Takes a slot; `None` if all are taken.
-    pub(crate) fn take(&self, tally: &HttpTally) -> Option<StreamSlot> {
-        let permit = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        Some(StreamSlot { _permit: permit, _counted: tally.open_stream() })
+    /// Takes a slot for a stream of this client.
+    ///
+    /// # Errors
+    /// If all are taken, or all that one client may have. That is counted.
+    pub(crate) fn take(&self, client: StreamClient, tally: &HttpTally) -> Result<StreamSlot, NoStreamSlot> {
+        self.try_take(client, tally).inspect_err(|_| tally.count_refused())
+    }
+
+    fn try_take(&self, client: StreamClient, tally: &HttpTally) -> Result<StreamSlot, NoStreamSlot> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = taken.get(&client).copied().unwrap_or_default();
+        if count >= OF_CLIENT {
+            return Err(NoStreamSlot::ClientHasMost);
+        }
+        let permit = Arc::clone(&self.all).try_acquire_owned().map_err(|_| NoStreamSlot::AllTaken)?;
+        taken.insert(client.clone(), count + 1);
+        let (taken, counted) = (Arc::clone(&self.taken), tally.open_stream());
+        Ok(StreamSlot { taken, client, _permit: permit, _counted: counted })
     }
 
     /// Takes a slot for reading output; `None` if all are taken.
@@ -53,14 +146,37 @@ impl StreamSlots {
 mod tests {
     use super::*;
 
+    fn network(number: u8) -> StreamClient {
+        StreamClient::Network(IpAddr::from([10, 0, 0, number]))
+    }
+
     #[test]
     fn a_slot_is_free_again_once_its_stream_ends() {
         let (slots, tally) = (StreamSlots::default(), HttpTally::of(&[]));
-        let mut taken: Vec<_> = (0..MOST.0).filter_map(|_| slots.take(&tally)).collect();
-        assert_eq!(taken.len(), MOST.0);
-        assert!(slots.take(&tally).is_none());
+        let take = |client: u8| slots.take(network(client), &tally);
+        let mut taken: Vec<_> = (0..4).flat_map(|client| [client; OF_CLIENT]).map(take).collect();
+        assert!(taken.len() == MOST.0 && taken.iter().all(Result::is_ok), "{taken:?}");
+        assert_eq!(take(4).err(), Some(NoStreamSlot::AllTaken));
         drop(taken.pop());
-        assert!(slots.take(&tally).is_some());
+        assert!(take(4).is_ok());
+        drop(taken);
+        assert!(slots.taken.lock().expect("a lock").is_empty(), "no client is remembered");
+    }
+
+    #[test]
+    fn one_client_takes_eight_streams_and_leaves_the_others_to_the_rest() {
+        let (slots, tally) = (StreamSlots::default(), HttpTally::of(&[]));
+        let grafana = StreamClient::Token(TokenName::parse("grafana").expect("a name"));
+        for client in [grafana, network(1)] {
+            let mut taken: Vec<_> =
+                (0..MOST.0).filter_map(|_| slots.take(client.clone(), &tally).ok()).collect();
+            assert_eq!(taken.len(), OF_CLIENT);
+            let refused = slots.take(client.clone(), &tally).err();
+            assert_eq!(refused, Some(NoStreamSlot::ClientHasMost));
+            assert!(slots.take(network(2), &tally).is_ok());
+            drop(taken.pop());
+            assert!(slots.take(client, &tally).is_ok());
+        }
     }
 
     #[test]

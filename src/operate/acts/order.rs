@@ -23,6 +23,9 @@ use crate::view::text::time_format::utc;
 /// their next heartbeat.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// A tick within this time counts as come: clocks differ a little.
+const TICK_TOLERANCE: Duration = Duration::from_secs(1);
+
 /// After this many reads of the record the order is announced again, because the notice may have been lost,
 /// and its prospect is determined anew.
 const LOOKS_PER_NOTICE: u32 = 5;
@@ -69,7 +72,7 @@ impl ManualOrder {
     ///
     /// # Errors
     ///
-    /// Fails if no live replica can take it, and none took it before.
+    /// Fails if no live replica can take it, or its tick lies ahead; not if one took it before.
     pub(crate) async fn plan(
         operator: Operator,
         order: RunId,
@@ -83,7 +86,12 @@ impl ManualOrder {
         let is_void = record
             .is_some_and(|record| record.order == Some(order) && is_order_void(record, spec, snapshot.now));
         let wait = OrderWait::begin(spec, &snapshot, began);
-        let wait = if is_taken { wait } else { wait.expect_replica()? };
+        let wait = if is_taken {
+            wait
+        } else {
+            expect_come(tick, snapshot.now)?;
+            wait.expect_replica()?
+        };
         Ok(Self { operator, order, tick, is_void, wait, outage: OutageWait::default(), looks: 0 })
     }
 
@@ -222,6 +230,14 @@ impl fmt::Display for OrderProgress {
             Some(first) => write!(f, "waiting: {first}")?,
         }
         write!(f, ", until {} UTC at the latest", utc(self.until))
+    }
+}
+
+/// Fails if the tick lies ahead.
+fn expect_come(tick: Option<Tick>, now: UtcMillis) -> Result<(), OperateError> {
+    match tick {
+        Some(tick) if tick.0 > now.plus(TICK_TOLERANCE) => Err(OperateError::TickAhead { tick, now }),
+        _ => Ok(()),
     }
 }
 

@@ -65,6 +65,19 @@ async fn an_order_is_for_the_tick_that_it_names() {
 }
 
 #[tokio::test]
+async fn an_order_for_a_tick_that_lies_ahead_is_refused() {
+    let store = BenchStore::served(FILE).await;
+    store.bench.beat("n1", "f", &[]).await;
+    let now = store.bench.now();
+    for (ahead_ms, is_refused) in [(0, false), (1_000, false), (1_001, true), (86_400_000, true)] {
+        let tick = Tick(UtcMillis(now.0 + ahead_ms));
+        let planned = ManualOrder::plan(store.operator("backup"), order_id(), Some(tick)).await;
+        let refused = is_refused.then_some(OperateError::TickAhead { tick, now });
+        assert_eq!(planned.err(), refused, "{ahead_ms} ms ahead");
+    }
+}
+
+#[tokio::test]
 async fn an_order_that_no_replica_can_take_is_not_written() {
     let store = BenchStore::served(FILE).await;
     let planned = ManualOrder::plan(store.operator("backup"), order_id(), None).await;

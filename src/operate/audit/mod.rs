@@ -4,4 +4,4 @@ mod note;
 mod noted;
 
 pub use note::{ActKind, ActNote, ActNoteError, ActRequest, ActResult, FROM_COMMAND_LINE, NOTE_BYTES};
-pub use noted::{NewestNotes, append_note, newest_notes, tell_act};
+pub use noted::{NewestNotes, append_note, newest_notes, not_shown, tell_act};

@@ -12,7 +12,7 @@ use super::ActNote;
 pub struct NewestNotes {
     /// The notes, oldest first.
     pub notes: Vec<ActNote>,
-    /// How many lines among those that were read are no notes for this release: a newer one may have written them.
+    /// How many entries among those that were read are no notes for this release: a newer one, or another program, wrote them.
     pub unreadable: usize,
 }
 
@@ -51,16 +51,45 @@ pub async fn newest_notes(
     job: Option<&JobName>,
     count: usize,
 ) -> Result<NewestNotes, StoreError> {
-    let lines = if job.is_some() { Feed::Acts.kept() } else { count.min(Feed::Acts.kept()) };
+    let newest = match job {
+        Some(_) => None,
+        None => Some(read_notes(store, None, count.min(Feed::Acts.kept())).await?),
+    };
+    let mut newest = match newest.filter(|newest| newest.unreadable == 0) {
+        Some(newest) => newest,
+        // What cannot be read takes no place of a note.
+        None => read_notes(store, job, Feed::Acts.kept()).await?,
+    };
+    newest.notes.drain(..newest.notes.len().saturating_sub(count));
+    Ok(newest)
+}
+
+/// Returns in words that some lines of the feed `acts` are no notes; `None` if all are.
+pub fn not_shown(unreadable: usize) -> Option<String> {
+    let lines = match unreadable {
+        0 => return None,
+        1 => "1 line".to_owned(),
+        count => format!("{count} lines"),
+    };
+    Some(format!(
+        "{lines} in the list of acts cannot be read (written by another release or program): not shown"
+    ))
+}
+
+/// Reads this many of the newest lines, and keeps the notes of a job, or of all.
+async fn read_notes(
+    store: &dyn Store,
+    job: Option<&JobName>,
+    lines: usize,
+) -> Result<NewestNotes, StoreError> {
     let mut newest = NewestNotes::default();
     for line in store.newest(Feed::Acts, None, lines).await? {
-        match ActNote::parse(&line.text) {
-            Ok(note) if job.is_none_or(|job| *job == note.job) => newest.notes.push(note),
-            Ok(_) => {}
-            Err(_) => newest.unreadable += 1,
+        match line.text.and_then(|text| ActNote::parse(&text).ok()) {
+            Some(note) if job.is_none_or(|job| *job == note.job) => newest.notes.push(note),
+            Some(_) => {}
+            None => newest.unreadable += 1,
         }
     }
-    newest.notes.drain(..newest.notes.len().saturating_sub(count));
     Ok(newest)
 }
 

@@ -57,6 +57,11 @@ async fn a_line_that_is_no_note_is_counted_and_hides_no_other() {
     append_note(&*store, &note("backup", 2)).await.expect("answers");
     let newest = newest_notes(&*store, None, 10).await.expect("answers");
     assert_eq!(newest, NewestNotes { notes: vec![note("backup", 1), note("backup", 2)], unreadable: 1 });
+    for _ in 0..30 {
+        store.append(Feed::Acts, "forged").await.expect("answers");
+    }
+    let newest = newest_notes(&*store, None, 1).await.expect("answers");
+    assert_eq!(newest, NewestNotes { notes: vec![note("backup", 2)], unreadable: 31 });
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::events::event::Event;
-use crate::job::{JobName, Tick};
+use crate::job::{JobName, RunId, Tick};
 use crate::lease::{Pausing, Record};
 use crate::replica::driver::Driver;
 use crate::replica::errand;
@@ -20,6 +20,8 @@ pub(crate) struct Notices {
     seen: HashMap<JobName, i64>,
     /// The last pause or resume of each job.
     pausings: HashMap<JobName, Pausing>,
+    /// The last run of each job that an operator wanted stopped, as was logged.
+    stops: HashMap<JobName, RunId>,
     /// The orders that this replica tries to take.
     pub(crate) orders: Orders,
 }
@@ -43,6 +45,12 @@ impl Notices {
     /// Returns the last pause or resume of the job.
     pub(crate) fn pausing(&self, job: &JobName) -> Option<Pausing> {
         self.pausings.get(job).cloned()
+    }
+
+    /// Records that an operator wants a run of the job stopped. Returns whether that is new: the request is repeated until the
+    /// run has ended, and others may want the same.
+    fn is_first_stop(&mut self, job: &JobName, run: RunId) -> bool {
+        self.stops.insert(job.clone(), run) != Some(run)
     }
 
     /// Records a pause or resume of the job. Returns true if it is later than the recorded one.
@@ -108,10 +116,11 @@ impl Driver {
         }
     }
 
-    /// Logs which operator wants the run of this replica stopped. The renewal of its lock makes it stop.
-    fn hear_stop(&self, job: &JobName, record: &Record) {
+    /// Logs which operator wants the run of this replica stopped, once for each run. The renewal of its lock makes it stop.
+    fn hear_stop(&mut self, job: &JobName, record: &Record) {
         if let (Some(run), Some(by)) = (record.stop_run, record.stop_requested_by.clone())
             && self.handles.contains_key(&run)
+            && self.notices.is_first_stop(job, run)
         {
             self.context.events.tell(Event::KillHeard { job: job.clone(), run, by });
         }
@@ -165,6 +174,17 @@ mod tests {
         assert!(notices.is_news(&notice(2)));
         notices.forget(&job());
         assert!(notices.is_news(&notice(2)));
+    }
+
+    #[test]
+    fn of_all_requests_to_stop_a_run_the_first_is_news() {
+        let (mut notices, other) = (Notices::default(), JobName::parse("k").expect("a name"));
+        let (one, two) = (RunId::new(), RunId::new());
+        assert!(notices.is_first_stop(&job(), one));
+        assert!(!notices.is_first_stop(&job(), one));
+        assert!(notices.is_first_stop(&other, one));
+        assert!(notices.is_first_stop(&job(), two));
+        assert!(!notices.is_first_stop(&job(), two));
     }
 
     #[test]

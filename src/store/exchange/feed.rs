@@ -82,8 +82,8 @@ impl FromStr for FeedId {
 pub struct FeedLine {
     /// Its id.
     pub id: FeedId,
-    /// The text that was appended.
-    pub text: String,
+    /// The text that was appended; `None` for an entry that another program put there.
+    pub text: Option<String>,
 }
 
 #[cfg(test)]

@@ -32,20 +32,16 @@ impl Tables<'_> {
         let after = after.map_or(0, |id| i64::try_from(id.first).unwrap_or(i64::MAX));
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let mut statement = self.connection.prepare_cached(
-            "SELECT id, line, LENGTH(CAST(line AS BLOB)) FROM feeds
+            "SELECT id, IIF(LENGTH(CAST(line AS BLOB)) <= ?5, CAST(line AS BLOB), NULL) FROM feeds
              WHERE cluster = ?1 AND feed = ?2 AND id > ?3 ORDER BY id DESC LIMIT ?4",
         )?;
-        let mut rows = statement.query(params![self.cluster.as_str(), feed.as_str(), after, count])?;
+        let (cluster, feed, longest) = (self.cluster.as_str(), feed.as_str(), LONGEST_LINE as i64);
+        let mut rows = statement.query(params![cluster, feed, after, count, longest])?;
         let mut lines = Vec::new();
         while let Some(row) = rows.next()? {
-            let (id, bytes): (i64, i64) = (row.get(0)?, row.get(2)?);
-            if bytes.unsigned_abs() > LONGEST_LINE as u64 {
-                let feed = feed.as_str();
-                return Err(TableError::Foreign(format!(
-                    "feed `{feed}`: row {id} of table `feeds` has {bytes} bytes"
-                )));
-            }
-            lines.push(FeedLine { id: FeedId { first: id.unsigned_abs(), second: 0 }, text: row.get(1)? });
+            let (id, text): (i64, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
+            let text = text.map(|text| String::from_utf8_lossy(&text).into_owned());
+            lines.push(FeedLine { id: FeedId { first: id.unsigned_abs(), second: 0 }, text });
         }
         lines.reverse();
         Ok(lines)

@@ -19,8 +19,10 @@ const DATE: usize = 10;
 pub(crate) enum When {
     /// A date, with or without a time of day.
     Moment(Moment),
-    /// The last time at which clocks showed it.
+    /// The last time at which clocks in the job's zone showed it.
     TimeOfDay(Time),
+    /// The last time at which clocks showed it in UTC.
+    UtcTimeOfDay(Time),
 }
 
 /// Why an instant is not explained.
@@ -35,7 +37,7 @@ pub(crate) enum Unexplained {
 }
 
 impl When {
-    /// Reads a time such as `02:30`, `2026-11-23 02:30` or `2026-11-23T02:30:00+01:00`.
+    /// Reads a time such as `02:30`, `02:30Z`, `2026-11-23 02:30` or `2026-11-23T02:30:00+01:00`.
     ///
     /// # Errors
     /// If it is none.
@@ -43,8 +45,12 @@ impl When {
         if let Ok(moment) = text.parse() {
             return Ok(Self::Moment(moment));
         }
-        text.parse().map(Self::TimeOfDay).map_err(|_| {
-            let help = "write `02:30` or `2026-11-23 02:30` in the job's time zone, or `2026-11-23T02:30:00Z` for UTC";
+        let (time, of_day): (&str, fn(Time) -> Self) = match text.trim().strip_suffix(['Z', 'z']) {
+            Some(time) => (time, Self::UtcTimeOfDay),
+            None => (text, Self::TimeOfDay),
+        };
+        time.parse().map(of_day).map_err(|_| {
+            let help = "write `02:30` or `2026-11-23 02:30` in the job's time zone, or `02:30Z` or `2026-11-23T02:30:00Z` for UTC";
             TimeError::new(format!("`{text}` is not a time"), help)
         })
     }
@@ -77,16 +83,20 @@ impl When {
         schedule: Option<&Schedule>,
         now: UtcMillis,
     ) -> Result<UtcMillis, TimeError> {
-        let time = match self {
+        let (time, is_utc) = match self {
             Self::Moment(moment) => return moment.in_zone("", job, schedule),
-            Self::TimeOfDay(time) => time,
+            Self::TimeOfDay(time) => (time, false),
+            Self::UtcTimeOfDay(time) => (time, true),
         };
-        let today = match schedule {
+        let today = match schedule.filter(|_| !is_utc) {
             Some(schedule) => schedule.local_text(Tick(now)),
             None => now.to_string(),
         };
         let today: Date = today[..DATE].parse().expect("times begin with their date");
-        let on = |date: Date| Moment::Local(date.to_datetime(time)).in_zone("", job, schedule);
+        let on = |date: Date| {
+            let moment = Moment::Local(date.to_datetime(time));
+            if is_utc { Ok(moment.in_utc()) } else { moment.in_zone("", job, schedule) }
+        };
         match on(today)? {
             at if at <= now => Ok(at),
             _ => on(today.yesterday().unwrap_or(today)),
@@ -103,6 +113,10 @@ mod tests {
     #[test]
     fn a_time_of_day_is_the_last_one_and_what_is_no_time_is_refused() {
         assert!(matches!(When::read("02:30"), Ok(When::TimeOfDay(_))));
+        assert!(matches!(When::read("02:30Z"), Ok(When::UtcTimeOfDay(_))));
+        for text in ["Z", "25:00Z", "02:30ZZ", "02:30 Z"] {
+            assert!(When::read(text).is_err(), "{text}");
+        }
         assert!(matches!(When::read("2026-11-23 02:30"), Ok(When::Moment(_))));
         let refused = When::read("yesterday").expect_err("no time").to_string();
         assert!(refused.starts_with("`yesterday` is not a time\n  help: write `02:30`"), "{refused}");
@@ -117,8 +131,12 @@ mod tests {
             ("13:00", "2026-11-20T12:00:00.000Z"),
             ("13:01", "2026-11-19T12:01:00.000Z"),
             ("00:30", "2026-11-19T23:30:00.000Z"),
+            ("12:00Z", "2026-11-20T12:00:00.000Z"),
+            ("12:01z", "2026-11-19T12:01:00.000Z"),
+            ("23:30:15Z", "2026-11-19T23:30:15.000Z"),
         ] {
             assert_eq!(at(time, Some(&berlin)).as_deref(), Ok(instant), "{time}");
         }
+        assert_eq!(at("12:00Z", None).as_deref(), Ok("2026-11-20T12:00:00.000Z"), "it needs no zone");
     }
 }

@@ -60,9 +60,12 @@ fn ask(address: SocketAddr, client: usize, is_over: &AtomicBool, answered: &Atom
 fn flood(address: SocketAddr) -> Duration {
     let is_over = Arc::new(AtomicBool::new(false));
     let answered = Arc::new(AtomicUsize::new(0));
-    let stream = |path: &str| OpenAnswer::open(address, path, &[("Accept", "text/event-stream")]);
-    let mut streams: Vec<OpenAnswer> =
-        ["/", "/jobs/job1", "/api/v1/events", "/?by=job"].into_iter().cycle().take(32).map(stream).collect();
+    // One client may have eight.
+    let stream = |(number, path): (usize, &str)| {
+        OpenAnswer::open_as(number as u8 / 8 + 1, address, path, &[("Accept", "text/event-stream")])
+    };
+    let paths = ["/", "/jobs/job1", "/api/v1/events", "/?by=job"];
+    let mut streams: Vec<OpenAnswer> = paths.into_iter().cycle().take(32).enumerate().map(stream).collect();
     for stream in &mut streams {
         stream.wait_for("\n\n");
     }

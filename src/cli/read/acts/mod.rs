@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::cli::args::global::{Format, FormatArgs, GlobalArgs};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::print::output::{Screen, counted};
+use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::reach_jobs;
 use crate::cli::session::target::{ClusterTarget, PlaceArgs};
 use crate::job::JobName;
-use crate::operate::audit::{ActKind, ActNote, newest_notes};
+use crate::operate::audit::{ActKind, ActNote, NewestNotes, newest_notes, not_shown};
 use crate::store::Store;
 use crate::time::UtcMillis;
 use crate::view::job::Definition;
@@ -74,15 +74,15 @@ async fn show(
     let newest = newest.map_err(Failure::of(store))?;
     match args.format.format {
         Format::Json => screen.print_json(&newest.notes.iter().map(ActView::of).collect::<Vec<_>>())?,
-        Format::Table if newest.notes.is_empty() => screen.print("no act has been noted yet\n")?,
+        Format::Table if newest == NewestNotes::default() => screen.print("no act has been noted yet\n")?,
+        Format::Table if newest.notes.is_empty() => screen.print("")?,
         Format::Table => {
             let text = table::text(&newest.notes, args.job.is_some(), is_absent, screen.columns);
             screen.print(&text)?
         }
     };
-    if newest.unreadable > 0 {
-        let lines = counted(newest.unreadable, "line");
-        screen.say(&format!("note: {lines} of another release cannot be read: not shown\n"));
+    if let Some(words) = not_shown(newest.unreadable) {
+        screen.say(&format!("note: {words}\n"));
     }
     Ok(Exit::Done)
 }

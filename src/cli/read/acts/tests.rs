@@ -87,10 +87,20 @@ async fn a_cluster_without_acts_says_so() {
 }
 
 #[tokio::test]
+async fn a_list_of_acts_without_a_readable_line_is_not_called_empty() {
+    let bench = Bench::new(FILE).await;
+    bench.store.append(Feed::Acts, "{}").await.expect("answers");
+    let (out, err) = shown(&bench, "acts").await;
+    assert_eq!(out, "");
+    assert!(err.starts_with("note: 1 line in the list of acts cannot be read"), "{err}");
+}
+
+#[tokio::test]
 async fn lines_that_are_no_notes_are_counted_on_stderr() {
     let bench = eventful().await;
     bench.store.append(Feed::Acts, "{}").await.expect("answers");
     let (out, err) = shown(&bench, "acts").await;
     assert_eq!(out.lines().count(), 4, "{out}");
-    assert_eq!(err, "note: 1 line of another release cannot be read: not shown\n");
+    let note = "note: 1 line in the list of acts cannot be read (written by another release or program): not shown\n";
+    assert_eq!(err, note);
 }

@@ -117,7 +117,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis, look: StatusLook) -> Strin
         "REPLICA",
         "STATE",
         "UP",
-        "HEARD",
+        "HEARTBEAT",
         "VERSION",
         "FILE",
         "LABELS",

@@ -19,7 +19,7 @@ pub struct WhyArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub job: JobName,
-    /// The time of the tick in the job's time zone, unless it has an offset: `02:30` (the last one), `2026-11-23 02:30`
+    /// The time of the tick in the job's time zone, unless it has an offset: `02:30` (the last one), `02:30Z` (UTC), `2026-11-23 02:30`
     #[arg(value_name = "TIME", num_args = 1..=2, required = true)]
     pub time: Vec<String>,
     /// Without a file.

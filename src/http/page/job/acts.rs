@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use askama::Template;
 
+use crate::http::acts::LastActs;
 use crate::http::page::shell::{PageFrame, PagePart, RelativeTime, run_link};
 use crate::job::RunId;
 use crate::lease::LeaseInstant;
-use crate::operate::audit::{ActKind, ActNote};
+use crate::operate::audit::{ActKind, ActNote, not_shown};
 use crate::time::UtcMillis;
 
 use super::forms::{ActForm, FormGrounds};
@@ -25,8 +26,8 @@ const NOT_REGISTERED: &str = "No replica has registered this job yet.";
 /// What the page of a job shows of acts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobActs<'a> {
-    /// What was done lately, the newest first.
-    pub(crate) notes: &'a [ActNote],
+    /// What was done lately.
+    pub(crate) last: &'a LastActs,
     /// The id of the next order to run the job.
     pub(crate) order: RunId,
 }
@@ -49,6 +50,8 @@ struct ActList<'a> {
     /// What has just been done.
     said: Option<String>,
     lines: Vec<ActLine<'a>>,
+    /// That some of the list of acts cannot be read.
+    not_shown: Option<String>,
 }
 
 /// An act as a line.
@@ -96,7 +99,8 @@ pub(super) fn act_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>, zone: &str) 
 /// Returns what was done to a job lately.
 pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
     let now = facts.snapshot.now;
-    let notes = facts.acts.notes.iter().take(SHOWN_ACTS);
+    let last = facts.acts.last;
+    let notes = last.notes.iter().take(SHOWN_ACTS);
     let lines = notes.map(|note| ActLine {
         act: note.act.as_str(),
         result: &note.result,
@@ -107,9 +111,10 @@ pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart
         from: if frame.visitor.sees_output { &note.from } else { "" },
         ago: RelativeTime { at: note.at, now },
     });
-    let said = facts.acts.notes.first().filter(|note| is_just_done(note, now));
+    let said = last.notes.first().filter(|note| is_just_done(note, now));
     let said = said.map(|note| format!("{}: {}", note.act, note.result));
-    PagePart::of("acts", &ActList { base: frame.base, said, lines: lines.collect() })
+    let not_shown = not_shown(last.unreadable);
+    PagePart::of("acts", &ActList { base: frame.base, said, lines: lines.collect(), not_shown })
 }
 
 /// Whether an act was refused, or failed.

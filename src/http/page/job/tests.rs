@@ -2,7 +2,7 @@
 
 use crate::http::page::home::HomeAddress;
 use crate::http::page::shell::{PageTitle, VisitorSight, page};
-use crate::http::page::testing::{EVIL, MARIA, Scene, frame, notes};
+use crate::http::page::testing::{EVIL, MARIA, Scene, frame, last_acts};
 use crate::view::history::TickView;
 use crate::view::testing::run_id;
 use crate::view::text::output_line::OutputLine;
@@ -28,7 +28,7 @@ fn job_html(scene: &Scene, name: &str, why: Option<AskedWhy<'_>>, visitor: Visit
         problems: &problems,
         why,
         picture: &picture,
-        acts: JobActs { notes: &notes(), order: run_id(50) },
+        acts: JobActs { last: &last_acts(), order: run_id(50) },
         store: scene.store,
     };
     page(&frame(visitor), PageTitle { text: name, nav: "" }, &job_parts(&frame(visitor), &facts))

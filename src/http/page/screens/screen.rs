@@ -247,8 +247,8 @@ async fn job_screen(
     let picture = shared.board.expecting(|expected| {
         picture(&view.snapshot, &news, LaneOrder::ByReplica, TimelineSpan::Week, expected.file)
     });
-    let notes = shared.seen_acts.of_job(shared, job, SHOWN_ACTS).await;
-    let acts = JobActs { notes: &notes, order: context.next_order(job, state.record.as_ref()) };
+    let last = shared.seen_acts.of_job(shared, job, SHOWN_ACTS).await;
+    let acts = JobActs { last: &last, order: context.next_order(job, state.record.as_ref()) };
     let facts = JobFacts {
         job: state,
         snapshot: &view.snapshot,

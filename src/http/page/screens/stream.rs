@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderName, Response, StatusCode};
+use axum::http::{HeaderName, Response};
 use futures_util::stream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::http::live::sse::{BYE, KEEP_ALIVE, event_text, streamed};
-use crate::http::live::{OutputFollower, OutputUpdate, StreamSlot, Unopened};
+use crate::http::live::{OutputFollower, OutputUpdate, StreamClient, StreamSlot, Unopened};
 use crate::http::page::shell::{PagePart, SentParts, piece_html};
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::table::AdmittedRequest;
@@ -67,11 +67,9 @@ pub(super) fn stream_of(
     shared: Arc<HttpState>,
     call: &AdmittedRequest,
 ) -> Response<Body> {
-    let Some(slot) = shared.streams.take(&shared.tally) else {
-        return ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "too many streams")
-            .help("close one of the pages and programs that follow this replica")
-            .retry_after(1)
-            .into_response();
+    let slot = match shared.streams.take(StreamClient::of(call), &shared.tally) {
+        Ok(slot) => slot,
+        Err(why) => return ProblemDetails::from(why).into_response(),
     };
     let [parts, output] = HAS;
     let shown = call.header(output).parse().ok().filter(|_| call.shows_output);

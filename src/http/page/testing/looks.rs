@@ -9,7 +9,7 @@ use crate::http::page::job::{
 };
 use crate::http::page::replicas::replicas_parts;
 use crate::http::page::shell::{HtmlSentence, PageFrame, PagePart, PageTitle, StoreSight, page};
-use crate::http::page::testing::{EVIL, MARIA, Scene, ago, frame, notes};
+use crate::http::page::testing::{EVIL, MARIA, Scene, ago, frame, last_acts};
 use crate::view::expected::Expected;
 use crate::view::history::TickView;
 use crate::view::job::{JobList, JobState};
@@ -44,7 +44,7 @@ fn job_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
     let answer = "`payout`, tick of Fri 2026-11-20 03:30:00 +01:00: its run on node-b failed with exit code 3 after 38s";
     let why = Some(AskedWhy { at: "03:30", answer: Ok(answer) });
     let (snapshot, store) = (&scene.snapshot, scene.store);
-    let acts = JobActs { notes: &notes(), order: run_id(50) };
+    let acts = JobActs { last: &last_acts(), order: run_id(50) };
     let facts = JobFacts { job, snapshot, problems: &problems, why, picture: &picture, acts, store };
     job_parts(&in_file(), &facts)
 }

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::config::Config;
 use crate::config::testing::config;
+use crate::http::acts::LastActs;
 use crate::http::page::home::{HomeAddress, HomeFacts, home_parts};
 use crate::http::page::shell::{PageFrame, PagePart, StoreSight, VisitorSight};
 use crate::job::{Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Tick, Verdict};
@@ -136,8 +137,8 @@ fn absent(due: i64, verdict: Verdict) -> HistoryEntry {
     HistoryEntry::without_run(Tick(ago(due)), Cause::Schedule, verdict, ago(due))
 }
 
-/// What operators did, the newest first.
-pub(super) fn notes() -> Vec<ActNote> {
+/// What operators did lately.
+pub(super) fn last_acts() -> LastActs {
     let note = |act, result: &str, why: Option<&str>, seconds| ActNote {
         at: ago(seconds),
         by: "maria".to_owned(),
@@ -148,12 +149,13 @@ pub(super) fn notes() -> Vec<ActNote> {
         result: result.to_owned(),
     };
     let taken = format!("a replica has picked this up: run {}", RunId::new());
-    vec![
+    let notes = vec![
         note(ActKind::Resume, "is no longer paused", None, 3),
         note(ActKind::Pause, "is paused until 2026-11-20 14:00:00 UTC (for 11h)", Some(EVIL), 3_700),
         note(ActKind::Trigger, &taken, None, 90_000),
         note(ActKind::Kill, "refused: job `payout` is not running", None, 90_100),
-    ]
+    ];
+    LastActs { notes, unreadable: 0 }
 }
 
 impl Scene {

@@ -91,21 +91,13 @@ fn line(key: &str, row: Value) -> Result<FeedLine, StoreError> {
     let (id, fields): (String, Vec<Vec<u8>>) =
         FromRedisValue::from_redis_value(row).map_err(|_| no_line())?;
     let id: FeedId = id.parse().map_err(|()| no_line())?;
-    let is_foreign = |bytes: usize| {
-        malformed(format!(
-            "`{key}` has an entry {id} of {bytes} bytes, which solocron did not write: XDEL `{key}` {id}"
-        ))
-    };
-    match &fields[..] {
+    let text = match &fields[..] {
         [name, text] if name == FIELD && text.len() <= LONGEST_LINE => {
-            Ok(FeedLine { id, text: String::from_utf8_lossy(text).into_owned() })
+            Some(String::from_utf8_lossy(text).into_owned())
         }
-        [size] => {
-            let size = std::str::from_utf8(size).ok().and_then(|size| size.parse().ok());
-            Err(size.map_or_else(no_line, is_foreign))
-        }
-        _ => Err(is_foreign(fields.iter().map(Vec::len).sum())),
-    }
+        _ => None,
+    };
+    Ok(FeedLine { id, text })
 }
 
 fn malformed(sentence: String) -> StoreError {
@@ -142,25 +134,32 @@ mod tests {
     fn entries_are_read_in_their_order() {
         let answer = Value::Array(vec![row("2-0", &[b"text", b"b"]), row("1-7", &[b"text", b"a\xff"])]);
         let lines = page_of("k", 2, answer).expect("two lines");
-        let read: Vec<_> = lines.iter().map(|line| (line.id.to_string(), line.text.as_str())).collect();
-        assert_eq!(read, [("2-0".to_owned(), "b"), ("1-7".to_owned(), "a\u{fffd}")]);
+        let read: Vec<_> = lines.iter().map(|line| (line.id.to_string(), line.text.as_deref())).collect();
+        assert_eq!(read, [("2-0".to_owned(), Some("b")), ("1-7".to_owned(), Some("a\u{fffd}"))]);
         assert_eq!(page_of("k", 2, Value::Array(Vec::new())), Ok(Vec::new()));
     }
 
     #[test]
-    fn what_is_too_much_or_no_line_is_refused_with_its_key_and_size() {
+    fn an_entry_of_another_program_has_no_text() {
         let long = vec![b'x'; LONGEST_LINE + 1];
+        let foreign: [&[&[u8]]; 5] =
+            [&[b"other", b"a"], &[b"text", b"a", b"b", b"c"], &[b"text", &long], &[b"104857600"], &[]];
+        for fields in foreign {
+            let answer = Value::Array(vec![row("1-1", fields), row("1-0", &[b"text", b"a"])]);
+            let lines = page_of("k", 2, answer).expect("two lines");
+            assert_eq!((&lines[0].text, lines[0].id.second), (&None, 1));
+            assert_eq!(lines[1].text.as_deref(), Some("a"));
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_or_no_line_is_refused_with_its_key() {
         let ours = || row("1-0", &[b"text", b"a"]);
         for (answer, words) in [
             (Value::Nil, "about `k` is no list"),
             (Value::Array(vec![ours(), ours(), ours()]), "gave 3 lines of `k`, at most 2"),
             (Value::Array(vec![Value::Int(1)]), "`k` holds what is no line"),
             (Value::Array(vec![row("x", &[b"text", b"a"])]), "`k` holds what is no line"),
-            (Value::Array(vec![row("1-0", &[b"other", b"a"])]), "`k` has an entry 1-0 of 6 bytes"),
-            (Value::Array(vec![row("1-0", &[b"text", b"a", b"b", b"c"])]), "XDEL `k` 1-0"),
-            (Value::Array(vec![row("1-0", &[b"text", &long])]), "an entry 1-0 of 8197 bytes"),
-            (Value::Array(vec![row("1-0", &[b"104857600"])]), "an entry 1-0 of 104857600 bytes"),
-            (Value::Array(vec![row("1-0", &[b"x"])]), "`k` holds what is no line"),
         ] {
             let refused = page_of("k", 2, answer).expect_err(words).to_string();
             assert!(refused.contains(words), "{refused}");

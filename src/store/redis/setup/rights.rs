@@ -22,6 +22,9 @@ const SHOWING: &str = "hmget";
 /// The right without which jobs that the file does not name are not listed.
 const LISTING: [&str; 1] = ["smembers"];
 
+/// The rights without which no output comes from other machines.
+const RELAYING: [&str; 2] = ["hlen", "hstrlen"];
+
 /// The only right that no harmless call shows: its trial writes.
 const WRITING: &str = "sadd";
 
@@ -106,6 +109,8 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         nodes("hset", &["HSET", "KEY", "f", "v", "g"]),
         nodes("hdel", &["HDEL", "KEY", "f"]),
         nodes("hgetall", &["HGETALL", "KEY"]),
+        nodes("hlen", &["HLEN", "KEY"]),
+        nodes("hstrlen", &["HSTRLEN", "KEY", "f"]),
         nodes("del", &["DEL", "KEY"]),
         nodes("pexpire", &["PEXPIRE", "KEY", "1"]),
         nodes("xadd", &["XADD", "KEY", "NOMKSTREAM", "*", "f", "v"]),
@@ -156,6 +161,8 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
         commands.into_iter().partition(|right| is_one_of(&SPARE, right));
     let (listing, commands): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|right| is_one_of(&LISTING, right));
+    let (relaying, commands): (Vec<String>, Vec<String>) =
+        commands.into_iter().partition(|right| is_one_of(&RELAYING, right));
     let (showing, commands): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|right| is_one_of(&[SHOWING], right));
     let (mut saving, needed): (Vec<String>, Vec<String>) =
@@ -182,6 +189,11 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
             showing.join(" ")
         );
         concerns.push(Concern::warning(what, detail).help(grant(&showing)));
+    }
+    if !relaying.is_empty() {
+        let what = format!("user `{user}` may not read what replicas leave for each other");
+        let detail = format!("missing {}: output from other machines is not shown", relaying.join(" "));
+        concerns.push(Concern::warning(what, detail).help(grant(&relaying)));
     }
     if !saving.is_empty() {
         let what = format!("user `{user}` lacks rights that spare the server work");
@@ -236,7 +248,7 @@ mod tests {
         let keys = ProbeKeys { of_jobs: "a".into(), of_cluster: "b".into() };
         let denied = |trial: Trial| {
             let found = match trial.right {
-                "hset" | "xadd" | "ping" | "subscribe" | "hmget" => Try::NoCommand,
+                "hset" | "xadd" | "ping" | "subscribe" | "hmget" | "hlen" => Try::NoCommand,
                 "hdel" | "publish" => Try::NoKey,
                 _ => Try::Granted,
             };
@@ -252,12 +264,13 @@ mod tests {
                 "grant it: `ACL SETUSER cron +hset +xadd`",
                 "grant it: `ACL SETUSER cron ~solocron:{billing}:*`",
                 "grant it: `ACL SETUSER cron +hmget`",
+                "grant it: `ACL SETUSER cron +hlen`",
                 "grant it: `ACL SETUSER cron +subscribe &solocron:{billing}:*`",
                 "grant it: `ACL SETUSER cron +ping`",
             ]
         );
         let grades: Vec<Grade> = concerns.iter().map(|concern| concern.grade).collect();
-        let warnings = [Grade::Warning; 3];
+        let warnings = [Grade::Warning; 4];
         assert_eq!(grades, [&[Grade::Error; 2][..], &warnings, &[Grade::Unchecked]].concat());
     }
 }
