@@ -168,8 +168,15 @@ impl Ledger {
     }
 
     /// Forgets the entries that the store itself took back: ticks that did not run are open again where a clock that was ahead
-    /// had passed them.
+    /// had passed them. So they are if the store forgot the entry before the ticks came.
     fn take_back(&mut self, job: &str, present: &[Recorded]) {
+        let read_ms = &self.read_ms;
+        let was_ahead = |entry: &Recorded| {
+            entry.run.is_none() && read_ms.get(&entry.name()).is_some_and(|read_ms| *read_ms < entry.tick_ms)
+        };
+        let is_gone = |entry: &Recorded| !present.iter().any(|it| it.id == entry.id);
+        let entries = self.entries.entry(job.to_owned()).or_default();
+        entries.retain(|entry| !(was_ahead(entry) && is_gone(entry)));
         let latest = (self.losses_ms.len(), present.to_vec());
         let Some((losses, before)) = self.latest.insert(job.to_owned(), latest) else { return };
         if losses == self.losses_ms.len() {
@@ -282,6 +289,24 @@ mod tests {
         assert_eq!(taken_back_ids(&before, &[]), [""; 0]);
         assert_eq!(taken_back_ids(&before, &[entry(5, false)]), [""; 0]);
         assert_eq!(taken_back_ids(&before, &[ran]), [""; 0]);
+    }
+
+    #[test]
+    fn an_entry_of_ticks_that_had_not_come_is_forgotten_once_it_is_gone_also_after_a_loss() {
+        for loses in [false, true] {
+            let (ahead, over) = (entry(20, false), entry(9, false));
+            let mut ledger = Ledger::default();
+            let of_job = BTreeSet::from([ahead.clone(), over.clone()]);
+            ledger.entries.insert("job".into(), of_job);
+            ledger.read_ms.extend([(ahead.name(), 10_000), (over.name(), 10_000)]);
+            ledger.take_back("job", &[ahead.clone(), over.clone()]);
+            assert_eq!(ledger.entries().len(), 2);
+            if loses {
+                ledger.lost(10_500);
+            }
+            ledger.take_back("job", &[over.clone()]);
+            assert_eq!(ledger.entries(), [over], "{loses}");
+        }
     }
 
     #[test]
