@@ -222,7 +222,7 @@ fn a_browser_gets_a_page_at_an_address_that_does_not_exist_and_a_program_a_probl
 }
 
 #[test]
-fn where_tokens_are_needed_an_address_that_does_not_exist_shows_nothing_of_the_jobs_to_anybody() {
+fn an_address_that_does_not_exist_shows_nothing_of_the_jobs_with_or_without_a_login() {
     let (_scene, _replica, address) = with_token();
     let bearer = format!("Bearer {TOKEN}");
     for sent in [None, Some(("Authorization", bearer.as_str())), Some(("Authorization", "Bearer wrong"))] {

@@ -28,7 +28,6 @@ struct ErrorBody<'a> {
 struct AbsentBody<'a> {
     base: &'a str,
     path: &'a str,
-    can_log_in: bool,
 }
 
 /// A page without anything of the cluster's state.
@@ -89,9 +88,9 @@ pub(crate) fn error_page(
 pub(crate) fn absent_page(parts: &Parts, options: &HttpOptions) -> Response<Body> {
     let base = base_of(options, &parts.headers);
     let path = excerpt(parts.uri.path(), LONGEST_PATH);
-    let body = AbsentBody { base, path: &path, can_log_in: !options.tokens.is_empty() };
+    let body = rendered(&AbsentBody { base, path: &path });
     let title = PageTitle { text: "No such page", nav: "" };
-    html(StatusCode::NOT_FOUND, plain_page(options, base, title, rendered(&body)))
+    html(StatusCode::NOT_FOUND, plain_page(options, base, title, body))
 }
 
 /// Returns a page without anything of the cluster's state around this body.

@@ -71,6 +71,9 @@ pub(crate) fn router(shared: Arc<HttpState>) -> Router {
         };
         router = router.route(path, on(filter, handler));
     }
+    let absent = |State(shared): State<Arc<HttpState>>, request: Request| async move {
+        absent(&request.into_parts().0, &shared.options.borrow())
+    };
     let other_method = || async {
         ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, "this page takes another method")
             .help(METHODS)
@@ -85,11 +88,10 @@ pub(crate) fn router(shared: Arc<HttpState>) -> Router {
 
 /// Answers at an address that no route has: with a page for a browser, with a problem for a program. Everybody gets the same
 /// answer, which holds nothing of the cluster but its name.
-async fn absent(State(shared): State<Arc<HttpState>>, request: Request) -> Response<Body> {
-    let (parts, _) = request.into_parts();
+fn absent(parts: &Parts, options: &HttpOptions) -> Response<Body> {
     let first = parts.uri.path().split('/').nth(1).unwrap_or_default();
-    if accepts(&parts, "text/html") && !FOR_PROGRAMS.contains(&first) {
-        return absent_page(&parts, &shared.options.borrow());
+    if accepts(parts, "text/html") && !FOR_PROGRAMS.contains(&first) {
+        return absent_page(parts, options);
     }
     ProblemDetails::new(StatusCode::NOT_FOUND, "no such page").help(PAGES).into_response()
 }

@@ -28,7 +28,12 @@ fn in_file() -> PageFrame<'static> {
 fn write(folder: &Path, name: &str, parts: &[PagePart]) {
     // What must never be obeyed is for other tests.
     let evil = HtmlSentence(EVIL).to_string();
-    let html = page(&in_file(), PageTitle { text: name, nav: "/" }, parts).replace(&evil, "");
+    let nav = match name.rsplit_once('-') {
+        Some((_, "home" | "job")) => "/",
+        Some((_, "replicas")) => "/replicas",
+        _ => "",
+    };
+    let html = page(&in_file(), PageTitle { text: name, nav }, parts).replace(&evil, "");
     for theme in ["light", "dark"] {
         let html = html.replace("<html lang=\"en\">", &format!("<html lang=\"en\" data-theme=\"{theme}\">"));
         std::fs::write(folder.join(format!("{name}-{theme}.html")), html)
@@ -42,9 +47,11 @@ fn job_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
     let job = scene.snapshot.jobs.iter().find(|job| job.name.as_str() == name).expect("a job");
     let (problems, picture) = (scene.problems(), scene.picture(&address, Some(&job.name)));
     let answer = "`payout`, tick of Fri 2026-11-20 03:30:00 +01:00: its run on node-c failed with exit code 3 after 40s";
-    let why = Some(AskedWhy { at: "03:30", answer: Ok(answer) });
-    let (snapshot, store) = (&scene.snapshot, scene.store);
-    let acts = JobActs { notes: &notes(), order: run_id(50) };
+    // Of two jobs, one was asked about and acted on.
+    let is_busy = name == "payout";
+    let why = is_busy.then_some(AskedWhy { at: "03:30", answer: Ok(answer) });
+    let (snapshot, store, notes) = (&scene.snapshot, scene.store, notes());
+    let acts = JobActs { notes: if is_busy { &notes } else { &[] }, order: run_id(50) };
     let facts = JobFacts { job, snapshot, problems: &problems, why, picture: &picture, acts, store };
     job_parts(&in_file(), &facts)
 }

@@ -17,7 +17,7 @@ use crate::store::{Beat, BeatRun, Peer, StageTimes};
 use crate::time::UtcMillis;
 use crate::view::expected::Expected;
 use crate::view::history::usual_duration;
-use crate::view::job::{JobState, KnownJob};
+use crate::view::job::{JobCondition, JobList, JobState, KnownJob};
 use crate::view::problems::{ClusterProblem, problems};
 use crate::view::snapshot::Snapshot;
 use crate::view::timeline::{
@@ -150,7 +150,12 @@ pub(super) fn notes() -> Vec<ActNote> {
     let taken = format!("a replica has picked this up: run {}", RunId::new());
     vec![
         note(ActKind::Resume, "is no longer paused", None, 3),
-        note(ActKind::Pause, "is paused until 2026-11-20 14:00:00 UTC (for 11h)", Some(EVIL), 3_700),
+        note(
+            ActKind::Pause,
+            "is paused until 2026-11-20 13:11:04 UTC (for 11h)",
+            Some(&format!("month end {EVIL}")),
+            3_700,
+        ),
         note(ActKind::Trigger, &taken, None, 90_000),
         note(ActKind::Kill, "refused: job `payout` is not running", None, 90_100),
     ]
@@ -390,7 +395,8 @@ impl Scene {
     /// The parts of the first page in this frame.
     pub(super) fn home_in(&self, frame: &PageFrame<'_>, address: &HomeAddress) -> Vec<PagePart> {
         let problems = self.problems();
-        let counts = [("failing", 1), ("running", 2), ("paused", 0), ("late", 0), ("disabled", 1)];
+        let list = JobList::of(&self.snapshot, Expected { replicas: None, file: None, flaw: None });
+        let counts = JobCondition::ALL.map(|condition| (condition.as_str(), list.count(Some(condition))));
         let facts = HomeFacts {
             address,
             listed: &self.snapshot,
