@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::phone::PHONE;
-use crate::stage::{MARIA, Stage};
+use crate::stage::{MARIA, REFUSED, Stage};
 use crate::webdriver::Browser;
 
 /// Runs the checker, and returns what it finds serious.
@@ -49,12 +49,12 @@ fn no_page_has_a_serious_fault_in_either_theme_or_width() {
     });
     check("the jobs");
     let run = browser.script("return document.querySelector(\"#job-payout td a[href*='/runs/']\").href");
-    for path in ["/?by=job", "/jobs/payout", "/replicas"] {
+    for path in ["/?by=job", "/jobs/payout", "/replicas", "/nowhere"] {
         browser.open(&stage.page(path));
         check(path);
     }
     browser.open(run.as_str().expect("an address"));
     check("a run");
     assert!(found.is_empty(), "{found:#?}");
-    stage.expect_clean(browser, &[]);
+    stage.expect_clean(browser, &[REFUSED]);
 }

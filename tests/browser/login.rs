@@ -3,7 +3,8 @@
 use crate::stage::{GRAFANA, MARIA, REFUSED, Stage};
 use crate::webdriver::Browser;
 
-fn log_in(browser: &Browser, token: &str) {
+/// Sends a token by the form of the page.
+pub(crate) fn log_in(browser: &Browser, token: &str) {
     browser.type_into("#login input[name=token]", token);
     browser.click("#login button");
 }

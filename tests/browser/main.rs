@@ -2,6 +2,7 @@
 //! its policy.
 
 mod accessible;
+mod acts;
 #[path = "../support/http_client.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod http_client;
@@ -9,6 +10,7 @@ mod keys;
 mod live;
 mod login;
 mod no_script;
+mod output;
 mod phone;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

@@ -38,6 +38,7 @@ fn no_page_is_wider_than_a_phone() {
         "/jobs/payout?at=02%3A30",
         "/replicas",
         "/jobs/other",
+        &format!("/{}", "nowhere".repeat(60)),
     ] {
         browser.open(&stage.page(path));
         expect_narrow(path);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::phone::PHONE;
-use crate::stage::{MARIA, Stage};
+use crate::stage::{MARIA, REFUSED, Stage};
 use crate::webdriver::Browser;
 
 /// Names the folder. If there are pages in it already, which a test of the library has written, they are pictured, too.
@@ -43,15 +43,16 @@ fn pictures_of_every_page_can_be_taken_in_both_themes_and_widths() {
     });
     let run = browser.script("return document.querySelector(\"#job-payout td a[href*='/runs/']\").href");
     let run = run.as_str().expect("an address");
-    let (home, job, replicas) = (stage.page("/"), stage.page("/jobs/payout"), stage.page("/replicas"));
-    for (name, url) in [("home", home.as_str()), ("job", &job), ("run", run), ("replicas", &replicas)] {
+    let pages = [("home", "/"), ("job", "/jobs/payout"), ("replicas", "/replicas"), ("absent", "/nowhere")];
+    let pages = pages.map(|(name, path)| (name, stage.page(path)));
+    for (name, url) in pages.iter().chain([&("run", run.to_owned())]) {
         browser.open(url);
         for theme in ["light", "dark"] {
             browser.script(&format!("document.documentElement.dataset.theme = '{theme}'"));
             take(&browser, folder, &format!("real-{name}-{theme}"));
         }
     }
-    stage.expect_clean(browser, &[]);
+    stage.expect_clean(browser, &[REFUSED]);
     picture_files(folder);
 }
 

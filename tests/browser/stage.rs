@@ -20,6 +20,16 @@ use crate::webdriver::Browser;
 pub(crate) const MARIA: &str = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG=";
 pub(crate) const GRAFANA: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefg=";
 
+/// The tokens `maria` and `grafana`, in files of the scene.
+const TOKENS: &str = "[http]\nhosts = [\"cron.example\"]\n[http.tokens]\n\
+    maria = { token = \"${file:maria}\", may = \"act\" }\n\
+    grafana = { token = \"${file:grafana}\", may = \"read\" }\n";
+
+/// A job that prints three lines when it is told to, on the replica that has the label.
+const TALK: &str = "[jobs.talk]\nschedule = \"0 0 29 2 *\"\nonly_on = [\"pays\"]\n\
+    shell = \"echo one; until test -e two; do sleep 0.1; done; echo two; until test -e three; do sleep 0.1; done; \
+    echo three; exit 3\"\n";
+
 /// Besides these, the job that fails when it is told to.
 const IDLE_JOBS: usize = 29;
 
@@ -46,12 +56,12 @@ impl Stage {
     /// Starts one replica with the tokens `maria`, which may act, and `grafana`, which may only read. It also answers
     /// under the name `cron.example`.
     pub(crate) fn start_with_tokens() -> Self {
-        Self::start_with(
-            1,
-            "[http]\nhosts = [\"cron.example\"]\n[http.tokens]\n\
-             maria = { token = \"${file:maria}\", may = \"act\" }\n\
-             grafana = { token = \"${file:grafana}\", may = \"read\" }\n",
-        )
+        Self::start_with(1, TOKENS)
+    }
+
+    /// Starts two replicas with these tokens. The job `talk` runs by hand, and on the second one alone.
+    pub(crate) fn start_with_a_talker() -> Self {
+        Self::start_with(2, &[TOKENS, TALK].concat())
     }
 
     fn start_with(replicas: usize, more: &str) -> Self {
@@ -128,7 +138,12 @@ impl Stage {
 
     /// From its next tick on, `payout` fails.
     pub(crate) fn break_payout(&self) {
-        std::fs::write(self.scene.path("broken"), "").expect("a writable folder");
+        self.touch("broken");
+    }
+
+    /// Creates an empty file in the folder of the jobs.
+    pub(crate) fn touch(&self, name: &str) {
+        std::fs::write(self.scene.path(name), "").expect("a writable folder");
     }
 
     /// Waits until a run of `payout` has failed; returns the line of the log.
@@ -160,6 +175,15 @@ impl Stage {
         browser.wait_until("the jobs", || {
             browser.open(&self.page(path));
             (browser.count("[id^=job-]") > 0).then_some(())
+        });
+    }
+
+    /// Opens the page of a job at the first replica, and waits until it shows what may be done with it.
+    pub(crate) fn open_job(&self, browser: &Browser, job: &str) {
+        let page = self.page(&format!("/jobs/{job}"));
+        browser.wait_until("its page", || {
+            browser.open(&page);
+            (browser.count("#act") > 0).then_some(())
         });
     }
 

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_ticks_that_had_not_come_is_forgotten_once_it_is_gone_also_after_a_loss() {
+    fn an_entry_of_ticks_to_come_is_forgotten_once_it_is_gone_also_after_a_loss() {
         for loses in [false, true] {
             let (ahead, over) = (entry(20, false), entry(9, false));
             let mut ledger = Ledger::default();

@@ -163,3 +163,77 @@ fn a_stream_sends_the_parts_that_a_browser_does_not_have() {
     let later = stream.wait_for("event: now");
     assert!(!later.contains("id=\"jobs\""), "{later}");
 }
+
+/// What a browser sends that opens an address.
+const AS_BROWSER: (&str, &str) =
+    ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+
+/// Asserts that this is the page at an address that does not exist, which names this path and no job.
+fn expect_absent(answer: &Answer, named: &str) {
+    let kind = answer.header("content-type");
+    assert_eq!((answer.status, kind), (404, Some("text/html; charset=utf-8")), "{named}: {answer:?}");
+    let shown = format!("There is nothing at <code>{named}</code>.");
+    assert!(answer.body.contains(&shown), "{named}: {}", answer.body);
+    for link in ["<a href=\"/\">Jobs</a>", "<a href=\"/#timeline\">Runs of the last hour</a>"] {
+        assert!(answer.body.contains(link), "{link}: {}", answer.body);
+    }
+    assert!(answer.header("content-security-policy").is_some(), "{answer:?}");
+    assert!(!answer.body.contains("never"), "{}", answer.body);
+}
+
+#[test]
+fn a_browser_gets_a_page_at_an_address_that_does_not_exist_and_a_program_a_problem() {
+    let scene = Scene::new(IDLE);
+    let (_replica, address) = start(&scene, &[]);
+    page(address, "/");
+    let opened = |path: &str| request(address, &format!("GET {path}"), &[AS_BROWSER]);
+    let long = format!("/{}", "a".repeat(3_000));
+    let cut = format!("/{}…", "a".repeat(198));
+    for (path, named) in [
+        ("/nowhere", "/nowhere"),
+        ("/replicas/n9", "/replicas/n9"),
+        ("/apiary?job=never", "/apiary"),
+        ("/%3Cscript%3Ealert(1)%3C/script%3E", "/%3Cscript%3Ealert(1)%3C/script%3E"),
+        ("/\"onclick='alert(1)'&lt;i{{7*7}}", "/&#34;onclick=&#39;alert(1)&#39;&#38;lt;i{{7*7}}"),
+        (&long, &cut),
+    ] {
+        expect_absent(&opened(path), named);
+    }
+    for path in ["/api/v1/nothing", "/api/v2", "/metrics/x", "/healthz/x", "/readyz/x", "/metrics/"] {
+        let answer = opened(path);
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (404, Some("application/problem+json")),
+            "{path}"
+        );
+    }
+    for accept in ["*/*", "application/json", "text/event-stream"] {
+        let answer = request(address, "GET /nowhere", &[("Accept", accept)]);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{accept}");
+    }
+    for path in ["/jobs/other", "/jobs/never/runs/x", "/jobs/other/pause"] {
+        let answer = opened(path);
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (404, Some("text/html; charset=utf-8")),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn an_address_that_does_not_exist_shows_nothing_of_the_jobs_with_or_without_a_login() {
+    let (_scene, _replica, address) = with_token();
+    let bearer = format!("Bearer {TOKEN}");
+    for sent in [None, Some(("Authorization", bearer.as_str())), Some(("Authorization", "Bearer wrong"))] {
+        for site in ["none", "same-origin", "same-site", "cross-site"] {
+            let headers: Vec<(&str, &str)> =
+                [AS_BROWSER, ("Sec-Fetch-Site", site)].into_iter().chain(sent).collect();
+            expect_absent(&request(address, "GET /nowhere", &headers), "/nowhere");
+        }
+    }
+    // Whether there is such a job is told after the login alone.
+    for path in ["/jobs/never", "/jobs/other", "/jobs/never/runs/x"] {
+        assert_eq!(request(address, &format!("GET {path}"), &[AS_BROWSER]).status, 303, "{path}");
+    }
+}

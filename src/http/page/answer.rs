@@ -2,13 +2,17 @@
 
 use askama::Template;
 use axum::body::Body;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use crate::http::route::problem::ProblemDetails;
 use crate::http::state::HttpOptions;
 
 use super::assets::ASSETS;
-use super::shell::{HtmlSentence, PageTitle, rendered};
+use super::shell::{HtmlSentence, PageTitle, excerpt, rendered};
+
+/// The longest path that a page names, in characters.
+const LONGEST_PATH: usize = 200;
 
 #[derive(Template)]
 #[template(path = "error.html")]
@@ -17,6 +21,13 @@ struct ErrorBody<'a> {
     title: &'a str,
     help: &'a str,
     can_log_in: bool,
+}
+
+#[derive(Template)]
+#[template(path = "absent.html")]
+struct AbsentBody<'a> {
+    base: &'a str,
+    path: &'a str,
 }
 
 /// A page without anything of the cluster's state.
@@ -51,21 +62,35 @@ pub(crate) fn see_other(path: &str) -> Response<Body> {
     response
 }
 
-/// Returns an error as a page. It never repeats what the request contained.
-pub(crate) fn error_page(problem: ProblemDetails, options: &HttpOptions) -> Response<Body> {
+/// Returns an error as a page, for a request with these headers. It never repeats what the request contained.
+pub(crate) fn error_page(
+    problem: ProblemDetails,
+    options: &HttpOptions,
+    headers: &HeaderMap,
+) -> Response<Body> {
     let (status, retry_after) = (problem.status, problem.retry_after);
+    let base = base_of(options, headers);
     let body = ErrorBody {
-        base: "",
+        base,
         title: problem.title,
         help: problem.help.as_deref().unwrap_or_default(),
         can_log_in: !options.tokens.is_empty() && status != StatusCode::MISDIRECTED_REQUEST,
     };
-    let page = plain_page(options, "", PageTitle { text: problem.title, nav: "" }, rendered(&body));
+    let page = plain_page(options, base, PageTitle { text: problem.title, nav: "" }, rendered(&body));
     let mut response = html(status, page);
     if let Some(seconds) = retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
+}
+
+/// Returns the page at an address that does not exist. It names the path, and nothing else of the request.
+pub(crate) fn absent_page(parts: &Parts, options: &HttpOptions) -> Response<Body> {
+    let base = base_of(options, &parts.headers);
+    let path = excerpt(parts.uri.path(), LONGEST_PATH);
+    let body = rendered(&AbsentBody { base, path: &path });
+    let title = PageTitle { text: "No such page", nav: "" };
+    html(StatusCode::NOT_FOUND, plain_page(options, base, title, body))
 }
 
 /// Returns a page without anything of the cluster's state around this body.

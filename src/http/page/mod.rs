@@ -16,6 +16,6 @@ mod shell;
 mod testing;
 mod timeline;
 
-pub(super) use answer::{base_of, error_page, see_other};
+pub(super) use answer::{absent_page, base_of, error_page, see_other};
 pub(super) use screens::page_routes;
 pub(super) use session::login_address;

@@ -45,7 +45,7 @@ pub(crate) fn login_form(shared: &HttpState, call: &AdmittedRequest) -> Response
 pub(crate) async fn log_in(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     if !RequestOrigin::is_own_form(&call.parts) {
-        return error_page(foreign_form(), &options);
+        return error_page(foreign_form(), &options, &call.parts.headers);
     }
     let fields = call.form().await.unwrap_or_default();
     let value = |name: &str| fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone());
@@ -54,7 +54,7 @@ pub(crate) async fn log_in(shared: Arc<HttpState>, call: AdmittedRequest) -> Res
     let Some(token) = options.tokens.find(token.trim()) else {
         let wait = shared.count_wrong_token(&call.parts).await;
         return match wait {
-            Some(wait) => error_page(too_many(wait), &options),
+            Some(wait) => error_page(too_many(wait), &options, &call.parts.headers),
             None => html(
                 StatusCode::UNAUTHORIZED,
                 form(&options, &call, &next, "This is no token of this cluster."),
@@ -71,7 +71,7 @@ pub(crate) async fn log_in(shared: Arc<HttpState>, call: AdmittedRequest) -> Res
 pub(crate) fn log_out(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
     let options = shared.options.borrow().clone();
     if !RequestOrigin::is_own_form(&call.parts) {
-        return error_page(foreign_form(), &options);
+        return error_page(foreign_form(), &options, &call.parts.headers);
     }
     let scope = CookieScope::of(&options, shared.address, &call.parts.headers);
     let home = format!("{}/login", base_of(&options, &call.parts.headers));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use axum::http::Response;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Response};
 use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
@@ -33,6 +33,11 @@ impl LastingRequest {
             VisitorProof::Token(_) | VisitorProof::Nothing => None,
         };
         Self { route: Arc::clone(route), parts: parts.clone(), lasts }
+    }
+
+    /// Returns its headers.
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
     }
 
     /// Lets an answer that lasts break off once the request would no longer be admitted. All others stay as they are.

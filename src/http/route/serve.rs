@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::{MethodFilter, on};
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use crate::http::access::gate::{Refusal, admit};
 use crate::http::access::headers::protect;
 use crate::http::access::visitor::{Visitor, VisitorProof};
 use crate::http::acts::{RefusedAct, note_refused};
-use crate::http::page::{base_of, error_page, login_address, see_other};
+use crate::http::page::{absent_page, base_of, error_page, login_address, see_other};
 use crate::http::state::{HttpOptions, HttpState};
 
 use super::lasting::LastingRequest;
@@ -45,6 +45,9 @@ pub(crate) struct SpareConnection;
 /// The paths of probes.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
+/// The first parts of paths that programs ask for: what is absent there is no page, whoever asks.
+const FOR_PROGRAMS: [&str; 4] = ["api", "metrics", "healthz", "readyz"];
+
 /// The way out of an address that does not exist.
 const PAGES: &str =
     "the jobs are at `/`, the replicas at `/replicas`, the API below `/api/v1` (see `/api/v1/openapi.json`)";
@@ -68,18 +71,29 @@ pub(crate) fn router(shared: Arc<HttpState>) -> Router {
         };
         router = router.route(path, on(filter, handler));
     }
-    let refuse = |status, title, help: &'static str| {
-        move || async move { ProblemDetails::new(status, title).help(help).into_response() }
+    let absent = |State(shared): State<Arc<HttpState>>, request: Request| async move {
+        absent(&request.into_parts().0, &shared.options.borrow())
+    };
+    let other_method = || async {
+        ProblemDetails::new(StatusCode::METHOD_NOT_ALLOWED, "this page takes another method")
+            .help(METHODS)
+            .into_response()
     };
     router
-        .fallback(refuse(StatusCode::NOT_FOUND, "no such page", PAGES))
-        .method_not_allowed_fallback(refuse(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "this page takes another method",
-            METHODS,
-        ))
+        .fallback(absent)
+        .method_not_allowed_fallback(other_method)
         .layer(from_fn_with_state(Arc::clone(&shared), check_and_protect))
         .with_state(shared)
+}
+
+/// Answers at an address that no route has: with a page for a browser, with a problem for a program. Everybody gets the same
+/// answer, which holds nothing of the cluster but its name.
+fn absent(parts: &Parts, options: &HttpOptions) -> Response<Body> {
+    let first = parts.uri.path().split('/').nth(1).unwrap_or_default();
+    if accepts(parts, "text/html") && !FOR_PROGRAMS.contains(&first) {
+        return absent_page(parts, options);
+    }
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no such page").help(PAGES).into_response()
 }
 
 /// Refuses malformed requests before any route, and sets the headers of every answer.
@@ -128,8 +142,8 @@ async fn serve(route: Arc<Route>, shared: Arc<HttpState>, request: Request) -> R
     let (options, now) = (shared.options.borrow().clone(), shared.store_now());
     let visitor = match admit(&route, &parts, &options, shared.address, now) {
         Ok(visitor) => visitor,
-        Err(Refusal::Plain(problem)) => return refused(&route, problem, &options),
-        Err(Refusal::NoToken(_)) if route.is_page && !wants_stream(&parts) => {
+        Err(Refusal::Plain(problem)) => return refused(&route, problem, &options, &parts.headers),
+        Err(Refusal::NoToken(_)) if route.is_page && !accepts(&parts, "text/event-stream") => {
             return to_login(&parts, &options);
         }
         Err(Refusal::NoToken(problem)) => return problem.into_response(),
@@ -139,11 +153,11 @@ async fn serve(route: Arc<Route>, shared: Arc<HttpState>, request: Request) -> R
                 RefusedAct { route: route.path, parts: &parts, by: &by, problem: &problem },
             )
             .await;
-            return refused(&route, problem, &options);
+            return refused(&route, problem, &options, &parts.headers);
         }
         Err(Refusal::WrongToken(problem)) => {
             let wait = shared.count_wrong_token(&parts).await;
-            return refused(&route, wait.map_or(problem, too_many), &options);
+            return refused(&route, wait.map_or(problem, too_many), &options, &parts.headers);
         }
     };
     // What does not come in time, or is longer than it said, is no request.
@@ -167,7 +181,7 @@ async fn serve(route: Arc<Route>, shared: Arc<HttpState>, request: Request) -> R
         Err(_) => {
             let problem =
                 ProblemDetails::new(StatusCode::SERVICE_UNAVAILABLE, "no answer in time").retry_after(1);
-            refused(&route, problem, &options)
+            refused(&route, problem, &options, lasting.headers())
         }
     };
     if let Some(cookie) = renewed {
@@ -177,14 +191,20 @@ async fn serve(route: Arc<Route>, shared: Arc<HttpState>, request: Request) -> R
 }
 
 /// Returns an error as people or programs read it.
-fn refused(route: &Route, problem: ProblemDetails, options: &HttpOptions) -> Response<Body> {
-    if route.is_page { error_page(problem, options) } else { problem.into_response() }
+fn refused(
+    route: &Route,
+    problem: ProblemDetails,
+    options: &HttpOptions,
+    headers: &HeaderMap,
+) -> Response<Body> {
+    if route.is_page { error_page(problem, options, headers) } else { problem.into_response() }
 }
 
-/// Whether the request is for the changes of a page.
-fn wants_stream(parts: &Parts) -> bool {
+/// Whether a request names this kind of answer: `text/html` by a browser that opens an address, `text/event-stream` for the
+/// changes of a page.
+fn accepts(parts: &Parts, kind: &str) -> bool {
     let accept = parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    accept.is_some_and(|accept| accept.contains("text/event-stream"))
+    accept.is_some_and(|accept| accept.contains(kind))
 }
 
 /// Sends a browser to the login, from where it comes back.

@@ -146,7 +146,7 @@ fn a_failing_job_changes_its_row_and_the_troubles_once() {
     scene.decide("reindex", entries);
     let parts = scene.home(&address, MARIA);
     let changed: Vec<&str> = sent.changes(&parts).iter().map(|part| part.id.as_str()).collect();
-    assert_eq!(changed, ["troubles", "timeline", "job-reindex"]);
+    assert_eq!(changed, ["troubles", "timeline", "counts", "job-reindex"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use askama::Template;
 
 use crate::http::acts::LastActs;
-use crate::http::page::shell::{PageFrame, PagePart, RelativeTime, run_link};
+use crate::http::page::shell::{HtmlSentence, PageFrame, PagePart, RelativeTime, run_link};
 use crate::job::RunId;
 use crate::lease::LeaseInstant;
 use crate::operate::audit::{ActKind, ActNote, not_shown};

@@ -70,7 +70,7 @@ fn a_command_is_shown_only_to_those_who_may_see_what_it_prints() {
 
 #[test]
 fn ticks_that_share_an_entry_stay_one_line_with_their_number() {
-    let html = job_html(&Scene::at_three(), "import-rates", None, MARIA);
+    let html = job_html(&Scene::at_three(), "clean-sessions", None, MARIA);
     assert!(html.contains("missed (store_unreachable) ×5"), "{html}");
     assert!(html.contains("the store did not answer"), "{html}");
 }

@@ -58,7 +58,7 @@ struct ActSight {
 pub(super) async fn act_form(shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let subject = match ActSubject::of(&shared, &call).await {
         Ok(subject) => subject,
-        Err(problem) => return error_page(problem, &shared.options.borrow()),
+        Err(problem) => return error_page(problem, &shared.options.borrow(), &call.parts.headers),
     };
     let sight = match subject.context.read_only() {
         Some(why) => ActSight { about: vec![why.to_owned()], ..ActSight::default() },
@@ -72,7 +72,9 @@ pub(super) async fn act(shared: Arc<HttpState>, call: AdmittedRequest) -> Respon
     let subject = ActSubject::of(&shared, &call).await;
     let (subject, mut fields) = match (subject, ActFields::of_form(&call).await) {
         (Ok(subject), Ok(fields)) => (subject, fields),
-        (Err(problem), _) | (_, Err(problem)) => return error_page(problem, &shared.options.borrow()),
+        (Err(problem), _) | (_, Err(problem)) => {
+            return error_page(problem, &shared.options.borrow(), &call.parts.headers);
+        }
     };
     let order = match subject.act {
         ActKind::Trigger => fields.take("order").and_then(|order| order.parse().ok()),
@@ -87,7 +89,7 @@ pub(super) async fn act(shared: Arc<HttpState>, call: AdmittedRequest) -> Respon
     };
     let Some(wanted) = AdmittedAct::of(&call, subject.job.clone(), wanted) else {
         let problem = ProblemDetails::new(StatusCode::UNAUTHORIZED, "token needed");
-        return error_page(problem, subject.context.options());
+        return error_page(problem, subject.context.options(), &call.parts.headers);
     };
     match perform(&shared, wanted).await {
         Ok(_) => see_other(&format!("{}/jobs/{}#acts", subject.context.base(), subject.job.name)),

@@ -75,7 +75,7 @@ pub(super) async fn job(shared: Arc<HttpState>, call: AdmittedRequest) -> Respon
     let at: String = call.query("at").unwrap_or_default().trim().chars().take(LONGEST_TIME).collect();
     match job_of(&call) {
         Some(job) => answered(PageScreen::Job { job, at, answer: None }, shared, call).await,
-        None => error_page(no_such_page(), &shared.options.borrow()),
+        None => error_page(no_such_page(), &shared.options.borrow(), &call.parts.headers),
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) async fn run(shared: Arc<HttpState>, call: AdmittedRequest) -> Respon
             let screen = RunScreen { job, run, before, is_streamed: false, ended: None, known: None };
             answered(PageScreen::Run(screen), shared, call).await
         }
-        None => error_page(no_such_page(), &shared.options.borrow()),
+        None => error_page(no_such_page(), &shared.options.borrow(), &call.parts.headers),
     }
 }
 
@@ -120,7 +120,7 @@ async fn answered(mut screen: PageScreen, shared: Arc<HttpState>, call: Admitted
             let refresh = if let PageScreen::Home(address) = &screen { address.refresh() } else { None };
             html(StatusCode::OK, page(&context.frame(now, refresh), screen.title(), &parts))
         }
-        Err(problem) => error_page(problem, &shared.options.borrow()),
+        Err(problem) => error_page(problem, &shared.options.borrow(), &call.parts.headers),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::http::acts::LastActs;
 use crate::http::page::assets::ASSETS;
 use crate::http::page::home::HomeAddress;
 use crate::http::page::job::{
@@ -28,7 +29,12 @@ fn in_file() -> PageFrame<'static> {
 fn write(folder: &Path, name: &str, parts: &[PagePart]) {
     // What must never be obeyed is for other tests.
     let evil = HtmlSentence(EVIL).to_string();
-    let html = page(&in_file(), PageTitle { text: name, nav: "/" }, parts).replace(&evil, "");
+    let nav = match name.rsplit_once('-') {
+        Some((_, "home" | "job")) => "/",
+        Some((_, "replicas")) => "/replicas",
+        _ => "",
+    };
+    let html = page(&in_file(), PageTitle { text: name, nav }, parts).replace(&evil, "");
     for theme in ["light", "dark"] {
         let html = html.replace("<html lang=\"en\">", &format!("<html lang=\"en\" data-theme=\"{theme}\">"));
         std::fs::write(folder.join(format!("{name}-{theme}.html")), html)
@@ -41,10 +47,13 @@ fn job_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
         HomeAddress { span: TimelineSpan::Week, order: LaneOrder::ByReplica, ..HomeAddress::default() };
     let job = scene.snapshot.jobs.iter().find(|job| job.name.as_str() == name).expect("a job");
     let (problems, picture) = (scene.problems(), scene.picture(&address, Some(&job.name)));
-    let answer = "`payout`, tick of Fri 2026-11-20 03:30:00 +01:00: its run on node-b failed with exit code 3 after 38s";
-    let why = Some(AskedWhy { at: "03:30", answer: Ok(answer) });
+    let answer = "`payout`, tick of Fri 2026-11-20 03:30:00 +01:00: its run on node-c failed with exit code 3 after 40s";
+    // Of two jobs, one was asked about and acted on.
+    let is_busy = name == "payout";
+    let why = is_busy.then_some(AskedWhy { at: "03:30", answer: Ok(answer) });
     let (snapshot, store) = (&scene.snapshot, scene.store);
-    let acts = JobActs { last: &last_acts(), order: run_id(50) };
+    let last = if is_busy { last_acts() } else { LastActs::default() };
+    let acts = JobActs { last: &last, order: run_id(50) };
     let facts = JobFacts { job, snapshot, problems: &problems, why, picture: &picture, acts, store };
     job_parts(&in_file(), &facts)
 }
@@ -56,13 +65,13 @@ fn run_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
     let lines: Vec<OutputLine> = [
         "2026-11-20T03:00:01.003Z out connecting to db.internal:5432",
         "2026-11-20T03:00:11.020Z out \u{1b}[33mwarning\u{1b}[0m: no answer, trying again in 10 s",
-        "2026-11-20T03:00:41.100Z err Traceback (most recent call last):",
-        "2026-11-20T03:00:41.100Z err   File \"/app/payout.py\", line 41, in <module>",
-        "2026-11-20T03:00:41.200Z err \u{1b}[1;31mpsycopg.OperationalError\u{1b}[0m: connection refused",
+        "2026-11-20T03:00:37.100Z err Traceback (most recent call last):",
+        "2026-11-20T03:00:37.100Z err   File \"/app/payout.py\", line 41, in <module>",
+        "2026-11-20T03:00:37.200Z err \u{1b}[1;31mpsycopg.OperationalError\u{1b}[0m: connection refused",
     ]
     .map(|line| OutputLine::stored(line.as_bytes()))
     .into();
-    let note = "From node-b, which is asked through the store.".to_owned();
+    let note = "From node-a, which is asked through the store.".to_owned();
     let sight = OutputSight { lines, note, older: Some(4_096), is_whole: true, ..OutputSight::default() };
     let output = RunOutput::Seen(&sight);
     let (snapshot, store) = (&scene.snapshot, scene.store);

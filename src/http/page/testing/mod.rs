@@ -18,7 +18,7 @@ use crate::store::{Beat, BeatRun, Peer, StageTimes};
 use crate::time::UtcMillis;
 use crate::view::expected::Expected;
 use crate::view::history::usual_duration;
-use crate::view::job::{JobState, KnownJob};
+use crate::view::job::{JobCondition, JobList, JobState, KnownJob};
 use crate::view::problems::{ClusterProblem, problems};
 use crate::view::snapshot::Snapshot;
 use crate::view::timeline::{
@@ -151,7 +151,12 @@ pub(super) fn last_acts() -> LastActs {
     let taken = format!("a replica has picked this up: run {}", RunId::new());
     let notes = vec![
         note(ActKind::Resume, "is no longer paused", None, 3),
-        note(ActKind::Pause, "is paused until 2026-11-20 14:00:00 UTC (for 11h)", Some(EVIL), 3_700),
+        note(
+            ActKind::Pause,
+            "is paused until 2026-11-20 13:11:04 UTC (for 11h)",
+            Some(&format!("month end {EVIL}")),
+            3_700,
+        ),
         note(ActKind::Trigger, &taken, None, 90_000),
         note(ActKind::Kill, "refused: job `payout` is not running", None, 90_100),
     ];
@@ -228,20 +233,25 @@ impl Scene {
     pub(super) fn healthy() -> Self {
         let mut scene = Self::of(FILE);
         let nodes = ["node-a", "node-b", "node-c"];
-        let regular = |(every, took, count): (i64, i64, i64), shift: usize| -> Vec<HistoryEntry> {
-            let on = |at: i64| nodes[(at as usize * 7 + shift) % nodes.len()];
-            let run = |at: i64| ran(on(at), at * every + 44, took + at % 5, Outcome::Succeeded);
-            (1..=count).rev().map(run).collect()
-        };
-        scene.decide("payout", regular((900, 38, 60), 0));
-        scene.decide("reindex", regular((900, 20, 60), 1));
-        scene.decide("newsletter", regular((3_600, 120, 24), 2));
-        scene.decide("clean-sessions", regular((60, 4, 60), 0));
-        scene.decide("import-rates", regular((300, 15, 60), 1));
-        scene.decide("warm-caches", regular((600, 45, 60), 2));
-        scene.decide("nightly-backup", regular((86_400, 2_300, 9), 0));
+        // Jobs with the seconds from tick to tick, since the last tick, and of a run; and how many ran.
+        for (shift, (job, every, last, took, count)) in [
+            ("payout", 900, 764, 38, 60),
+            ("reindex", 900, 584, 20, 60),
+            ("newsletter", 3_600, 764, 120, 24),
+            ("clean-sessions", 60, 104, 41, 60),
+            ("import-rates", 300, 164, 15, 60),
+            ("warm-caches", 600, 164, 45, 60),
+            ("nightly-backup", 86_400, 88_964, 2_300, 9),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let on = |at: i64| nodes[(at as usize + shift) % nodes.len()];
+            let run = |at: i64| ran(on(at), at * every + last, took + at % 5, Outcome::Succeeded);
+            scene.decide(job, (0..count).rev().map(run).collect());
+        }
         scene.run("nightly-backup", "node-b", 2_564);
-        scene.run("clean-sessions", "node-a", 3);
+        scene.run("clean-sessions", "node-a", 44);
         scene
     }
 
@@ -262,19 +272,12 @@ impl Scene {
             ));
         }
         scene.decide("payout", payout);
-        let mut rates = scene.job("import-rates").entries.clone();
-        rates.truncate(rates.len() - 9);
-        rates.push(HistoryEntry {
-            after: Some(ago(9 * 300 + 44 + 1)),
-            count: Some(5),
-            ..absent(5 * 300 + 44, Verdict::because(Outcome::Missed, Reason::StoreUnreachable))
-        });
-        rates.extend((1..=4).rev().map(|at| ran("node-a", at * 300 + 44, 15, Outcome::Succeeded)));
-        scene.decide("import-rates", rates);
+        scene.lose_the_store();
         let mut caches = scene.job("warm-caches").entries.clone();
-        caches.pop();
-        caches.push(absent(644, Verdict::because(Outcome::Skipped, Reason::Overlap)));
+        let skipped = caches.len() - 2;
+        caches[skipped] = absent(764, Verdict::because(Outcome::Skipped, Reason::Overlap));
         scene.decide("warm-caches", caches);
+        scene.lose_a_replica();
         let cut = HistoryEntry {
             reason: Some(Reason::NodeLost),
             finished: ago(1_900),
@@ -297,15 +300,56 @@ impl Scene {
         newsletter.paused_at = Some(ago(1_200));
         newsletter.paused_by = Some("maria".to_owned());
         newsletter.paused_why = Some(format!("mailer moves {EVIL}"));
-        scene.snapshot.peers[2].at = ago(1_900);
         scene.snapshot.peers[1].beat.running.clear();
-        scene.news = vec![
-            TimelineNews { node: node("node-a"), at: ago(2_700), what: NewsKind::StoreLost },
-            TimelineNews { node: node("node-b"), at: ago(2_690), what: NewsKind::StoreLost },
-            TimelineNews { node: node("node-a"), at: ago(2_300), what: NewsKind::StoreReached },
-            TimelineNews { node: node("node-b"), at: ago(2_310), what: NewsKind::StoreReached },
-        ];
         scene
+    }
+
+    /// For five minutes, no replica reaches the store: `clean-sessions` misses five ticks, and what has longer is late.
+    fn lose_the_store(&mut self) {
+        let (lost, reached) = (ago(3_415), ago(3_110));
+        let is_within = |at: UtcMillis| lost < at && at < reached;
+        for job in &mut self.snapshot.jobs {
+            let within: Vec<usize> =
+                (0..job.entries.len()).filter(|at| is_within(job.entries[*at].tick.instant())).collect();
+            if let ("clean-sessions", [first, .., last]) = (job.name.as_str(), &within[..]) {
+                let missed = HistoryEntry {
+                    after: Some(UtcMillis(job.entries[*first].tick.instant().0 - 1)),
+                    count: Some(within.len() as u64),
+                    finished: reached,
+                    ..HistoryEntry::without_run(
+                        job.entries[*last].tick,
+                        Cause::Schedule,
+                        Verdict::because(Outcome::Missed, Reason::StoreUnreachable),
+                        reached,
+                    )
+                };
+                job.entries.splice(*first..=*last, [missed]);
+                continue;
+            }
+            for at in within {
+                let entry = &mut job.entries[at];
+                let late = reached.0 - entry.tick.instant().0;
+                entry.started = entry.started.map(|started| UtcMillis(started.0 + late));
+                entry.finished = UtcMillis(entry.finished.0 + late);
+            }
+        }
+        for (name, seconds) in [("node-a", 0), ("node-b", 4), ("node-c", 7)] {
+            for (from, what) in [(lost, NewsKind::StoreLost), (reached, NewsKind::StoreReached)] {
+                let at = UtcMillis(from.0 - seconds * 1_000);
+                self.news.push(TimelineNews { node: node(name), at, what });
+            }
+        }
+    }
+
+    /// The last replica is down: what would have run there since runs on the others.
+    fn lose_a_replica(&mut self) {
+        let down = ago(1_900);
+        self.snapshot.peers[2].at = down;
+        let entries = self.snapshot.jobs.iter_mut().flat_map(|job| &mut job.entries);
+        let gone = Some(node("node-c"));
+        for (at, entry) in entries.filter(|entry| entry.node == gone && entry.finished > down).enumerate() {
+            entry.node = Some(node(if at % 2 == 0 { "node-a" } else { "node-b" }));
+        }
     }
 
     /// What is wrong.
@@ -353,7 +397,8 @@ impl Scene {
     /// The parts of the first page in this frame.
     pub(super) fn home_in(&self, frame: &PageFrame<'_>, address: &HomeAddress) -> Vec<PagePart> {
         let problems = self.problems();
-        let counts = [("failing", 1), ("running", 2), ("paused", 0), ("late", 0), ("disabled", 1)];
+        let list = JobList::of(&self.snapshot, Expected { replicas: None, file: None, flaw: None });
+        let counts = JobCondition::ALL.map(|condition| (condition.as_str(), list.count(Some(condition))));
         let facts = HomeFacts {
             address,
             listed: &self.snapshot,

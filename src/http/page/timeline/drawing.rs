@@ -104,6 +104,7 @@ pub(crate) struct DrawnBand {
 #[derive(Debug)]
 pub(crate) struct DrawnArrow {
     pub(crate) title: String,
+    /// The words beside it; empty within a lane, where they would lie upon the runs.
     pub(crate) text: String,
     pub(crate) from: (Percent, usize),
     pub(crate) to: (Percent, usize),
@@ -295,7 +296,7 @@ fn drawn_arrow(arrow: &Arrow, tops: &LaneTops) -> DrawnArrow {
     let place = |point: ArrowPoint| (Percent(point.x), tops.bar(point.lane, point.row) + BAR / 2);
     DrawnArrow {
         title: arrow.title.clone(),
-        text: arrow.text.clone(),
+        text: if arrow.from.lane == arrow.to.lane { String::new() } else { arrow.text.clone() },
         from: place(arrow.from),
         to: place(arrow.to),
     }

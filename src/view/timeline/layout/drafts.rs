@@ -1,14 +1,14 @@
 //! What is to be drawn, with its lane and its extent, before its row is known and its words are made.
 
 use crate::job::Verdict;
-use crate::view::timeline::picture::{ColumnKind, MarkShape, TimelineMark};
+use crate::view::timeline::picture::{BarEnd, ColumnKind, MarkShape, TimelineMark};
 use crate::view::timeline::ticks::{Absence, FutureTick, TimelineRun};
 use crate::view::timeline::window::{NOW_X, TimeWindow};
 
 /// The least width of a bar.
 const LEAST_WIDTH: u16 = 2;
 
-/// The width that the mark of a tick takes which did not run.
+/// The width that a sign takes: that of a tick which did not run, or at the end of a run that did not go well.
 const SIGN_WIDTH: u16 = 12;
 
 /// What is to be drawn.
@@ -45,7 +45,11 @@ impl<'a> Draft<'a> {
     ) -> Self {
         let x = window.x(run.started).min(NOW_X - LEAST_WIDTH);
         let end = window.x(run.ended).min(NOW_X).max(x + LEAST_WIDTH);
-        Self { lane, row: 0, x, end, reach: end, subject: Subject::Run(at, run) }
+        let sign = match run.end() {
+            BarEnd::Plain | BarEnd::Open => 0,
+            _ => SIGN_WIDTH,
+        };
+        Self { lane, row: 0, x, end, reach: end + sign, subject: Subject::Run(at, run) }
     }
 
     /// Returns the mark of ticks that did not run.

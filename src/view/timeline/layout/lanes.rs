@@ -74,7 +74,7 @@ impl<'a> LanePlan<'a> {
             lanes.push(Lane::named(format!("{others} others"), LaneKind::OtherReplicas, None));
         }
         let absences = Some(lanes.len());
-        lanes.push(Lane::named("did not run, to come".to_owned(), LaneKind::DidNotRun, None));
+        lanes.push(Lane::named("not run".to_owned(), LaneKind::DidNotRun, Some("or to come".to_owned())));
         Self { lanes, replicas, jobs: BTreeMap::new(), absences }
     }
 

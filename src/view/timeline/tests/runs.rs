@@ -8,7 +8,7 @@ fn a_run_is_a_bar_on_its_replicas_lane_from_its_start_to_its_end() {
         .with("backup", [ran("node-a", -1_800, -1_680, Outcome::Succeeded)])
         .with("payout", [ran("node-b", -900, -860, Outcome::Failed)]);
     let picture = known.by_replica();
-    assert_eq!(names(&picture), ["node-a", "node-b", "did not run, to come"]);
+    assert_eq!(names(&picture), ["node-a", "node-b", "not run"]);
     assert_eq!(places(&picture), [(0, 450, 30), (1, 675, 10)]);
     let titles: Vec<&str> = present(&picture).iter().map(|mark| mark.title.as_str()).collect();
     assert_eq!(
