@@ -268,6 +268,35 @@ fn an_abandon_after_a_loss_records_no_miss_of_a_tick_that_may_have_run() {
 }
 
 #[test]
+fn a_record_put_back_alone_adds_no_entry_of_a_run_whose_tick_was_missed_since() {
+    for is_ended_by_holder in [true, false] {
+        let mut book = Book::ready(Memory::Forgetful);
+        let given_back = book.win(tick(0.0));
+        let copy = book.record.clone();
+        assert_eq!(book.abandon(&given_back), Answer::Abandoned);
+        book.pass(secs(3));
+        let next =
+            book.claim(tick(3.0), |claim| (claim.prev, claim.gap_reason) = (Some(tick(0.0)), Reason::Late));
+        assert!(is_won(&next), "{next:?}");
+        let next = sample::lease(book.record());
+        let before = book.told();
+        assert_eq!(before.last().map(|told| (told.1, told.3.reason)), Some((tick(0.0), Some(Reason::Late))));
+        book.record = copy;
+        if is_ended_by_holder {
+            assert_eq!(book.finish(&next, |_| {}), Answer::Finished);
+            assert_eq!(
+                book.told()[before.len()..],
+                [one(tick(3.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded))]
+            );
+        } else {
+            book.pass(LEASE + secs(1));
+            book.claim(tick(35.0), wait);
+            assert!(!book.told()[before.len()..].iter().any(|told| told.1 == tick(0.0)), "{:?}", book.told());
+        }
+    }
+}
+
+#[test]
 fn a_run_reported_again_is_the_only_entry_of_a_tick_that_another_replica_abandoned() {
     for new_era in [false, true] {
         let (mut book, ran, again) = granted_again_by_an_older_copy(new_era);

@@ -76,6 +76,17 @@ impl HistoryEntry {
     }
 
     /// Returns for how many ticks the entry stands; `None` if that is not known.
+    /// Whether this entry says why the tick of `other` did not run, and `other` is of a run of which its holder has reported
+    /// nothing: a record that went back to an older state, without its history, still shows that run.
+    pub(crate) fn denies(&self, other: &Self) -> bool {
+        let is_unreported = other.run.is_some() && other.attempt.is_none() && other.cause != Cause::Manual;
+        let after = self.after.unwrap_or(UtcMillis(self.tick.as_millis() - 1));
+        let covers = after < other.tick.instant() && other.tick <= self.tick;
+        let is_without_run =
+            self.run.is_none() && self.cause != Cause::Manual && self.outcome != Outcome::Unknown;
+        is_unreported && is_without_run && covers
+    }
+
     fn stands_for(&self) -> Option<u64> {
         self.count.or_else(|| self.after.is_none().then_some(1))
     }

@@ -65,9 +65,11 @@ impl Decision {
         entry.run.is_some() && entry.run != self.ends
     }
 
-    /// Whether the history already has an entry of the same run.
+    /// Whether the history already has an entry of the same run; or one that says why its tick did not run, if the holder has
+    /// reported nothing of the run.
     pub fn repeats(&self, entry: &HistoryEntry, history: &[HistoryEntry]) -> bool {
-        self.may_repeat(entry) && history.iter().any(|other| other.run == entry.run)
+        let is_told = |other: &HistoryEntry| other.run == entry.run || other.denies(entry);
+        self.may_repeat(entry) && history.iter().any(is_told)
     }
 
     /// Applies the decision to a history: withdraws, joins and appends entries.

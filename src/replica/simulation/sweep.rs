@@ -11,10 +11,10 @@ use super::world::World;
 use super::world::process::Process;
 
 /// How many simulations of each kind of store a test run makes: ten minutes each, with a fault every few seconds.
-const SEEDS: u64 = 160;
+const SEEDS: u64 = 100;
 
 /// The same of runs that cannot be killed, which happen in each of them.
-const SEEDS_OF_UNKILLABLE: u64 = 64;
+const SEEDS_OF_UNKILLABLE: u64 = 40;
 
 /// How many lines of the diary a failure prints, from its end; `SOLOCRON_DIARY` sets more.
 const LINES: u64 = 60;

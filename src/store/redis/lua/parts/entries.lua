@@ -55,13 +55,23 @@ local function retract()
   end
 end
 
--- Whether the run of the entry has one in the history already. This is not read for a run whose end is reported for the first
--- time. If the server forgot a run's end, or went back, the entry may exist all the same: the history is a key of its own.
+-- Whether the entry, whose run has no entry of its own, is of a run of which its holder has reported nothing, and this one says
+-- why its tick did not run: a record that went back to an older state, without its history, still shows that run.
+local function denies(other, entry)
+  if value_of(entry, 'attempt') or value_of(entry, 'cause') == 'manual' then return false end
+  if value_of(other, 'run') or value_of(other, 'cause') == 'manual' or value_of(other, 'outcome') == 'unknown' then return false end
+  local tick, to = tonumber(value_of(entry, 'tick')), tonumber(value_of(other, 'tick'))
+  return tick <= to and tick > tonumber(value_of(other, 'after') or to - 1)
+end
+
+-- Whether the run of the entry has one in the history already, or its tick one that says why it did not run. This is not read for
+-- a run whose end is reported for the first time. If the server forgot a run's end, or went back, the entry may exist all the
+-- same: the history is a key of its own.
 local function is_repeated(entry)
   local run = value_of(entry, 'run')
   if not run or run == ends then return false end
   for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
-    if value_of(row[2], 'run') == run then return true end
+    if value_of(row[2], 'run') == run or denies(row[2], entry) then return true end
   end
   return false
 end
