@@ -304,7 +304,7 @@ mod tests {
             if loses {
                 ledger.lost(10_500);
             }
-            ledger.take_back("job", &[over.clone()]);
+            ledger.take_back("job", std::slice::from_ref(&over));
             assert_eq!(ledger.entries(), [over], "{loses}");
         }
     }

@@ -152,5 +152,13 @@ fn the_sixth_wrong_token_in_a_minute_is_told_to_wait_and_a_right_one_is_let_in()
     let answer = sent(OTHER);
     assert_eq!(answer.status, 429);
     assert!(answer.header("retry-after").is_some(), "{answer:?}");
-    assert_eq!(sent(TOKEN).status, 200);
+    let scrape = sent(TOKEN);
+    assert_eq!(scrape.status, 200);
+    let counted: f64 = scrape
+        .body
+        .lines()
+        .filter(|line| line.starts_with("solocron_http_wrong_tokens_total"))
+        .filter_map(|line| line.split(' ').next_back()?.parse::<f64>().ok())
+        .sum();
+    assert_eq!(counted, 6.0, "{}", scrape.body);
 }

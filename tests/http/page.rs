@@ -77,6 +77,11 @@ fn every_answer_of_the_page_forbids_what_it_does_not_use() {
             policy.starts_with("default-src 'none'; style-src 'self'; script-src 'self'"),
             "{path}: {policy}"
         );
+        for part in ["connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"]
+        {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe") && !policy.contains("http"), "{path}: {policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
         assert!(!answer.header_names().iter().any(|name| name.starts_with("access-control-")), "{path}");

@@ -91,6 +91,24 @@ pub(crate) fn of_a_triggered_run_whose_replica_freezes_the_kept_tail_is_printed_
     stage.stop();
 }
 
+pub(crate) fn of_a_triggered_run_whose_replica_is_killed_nobody_says_that_it_printed_nothing(
+    mut stage: Stage,
+) {
+    let script = two_lines(&stage);
+    stage.start("lease = \"5s\"", &script);
+    let mut followed = stage.begin(&["trigger", "talk", "--follow"]);
+    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    stage.n2().signal(Signal::SIGKILL);
+    let said = followed.wait().expect_code(1).log;
+    assert!(said.contains("note: the store keeps nothing of its output"), "{said}");
+    assert!(said.contains("interrupted (node_lost) on n2"), "{said}");
+    let later = stage.give(&["logs", "talk"]).expect_code(1).log;
+    assert!(later.contains("note: the store keeps nothing of its output"), "{later}");
+    for said in [said, later] {
+        assert!(!said.contains("printed nothing"), "{said}");
+    }
+}
+
 pub(crate) fn a_store_that_is_away_for_a_moment_costs_no_line(mut stage: Stage) {
     let script = two_lines(&stage);
     stage.start("", &script);

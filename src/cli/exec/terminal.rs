@@ -1,11 +1,11 @@
-//! The terminal of this process: its width, and how this process takes it back from a command that ran in the foreground.
+//! The terminal of this process: its width and height, and how this process takes it back from a command that ran in the foreground.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{getpgid, getpgrp, tcgetpgrp, tcsetpgrp};
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::run::{end_by, is_descendant};
 
@@ -16,6 +16,12 @@ const USUAL_COLUMNS: usize = 80;
 pub(crate) fn columns_of(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
     let told = || terminal_size_of(stream).map(|(Width(columns), _)| usize::from(columns));
     stream.is_terminal().then(|| told().unwrap_or(USUAL_COLUMNS))
+}
+
+/// Returns the height of the terminal; `None` if the stream is not a terminal, or the terminal does not report its height.
+pub(crate) fn rows_of(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
+    let told = terminal_size_of(stream).map(|(_, Height(rows))| usize::from(rows));
+    told.filter(|rows| *rows > 0 && stream.is_terminal())
 }
 
 /// Returns the width of stderr; `None` unless it is a terminal on which a line can be rewritten.

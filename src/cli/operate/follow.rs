@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cli::exit::Failure;
 use crate::cli::print::output::Screen;
+use crate::cli::read::logs::elsewhere::NOT_KEPT;
 use crate::cli::read::logs::reader::LogText;
 use crate::cli::read::logs::remote_text::{RemoteText, TextEnd, TextNews};
 use crate::cli::read::logs::unreadable;
@@ -187,7 +188,9 @@ impl RemoteLog {
             let Some(text) = &mut self.text else { return Ok(()) };
             let Some(news) = text.look().await else { return Ok(()) };
             if self.print(news, screen)? {
-                screen.say("note: the end of its output is printed when the run has ended\n");
+                screen.say(
+                    "note: once the run has ended, the end of its output is printed, if the store has it\n",
+                );
             }
         }
         Ok(())
@@ -220,6 +223,10 @@ impl RemoteLog {
         while let Some(text) = &mut self.text {
             let news = text.next().await;
             self.print(news, screen)?;
+        }
+        if self.has_failed && entry.tail.as_ref().is_none_or(String::is_empty) {
+            screen.say(NOT_KEPT);
+            return Ok(());
         }
         if self.has_printed && !self.has_failed { Ok(()) } else { print_kept(entry, false, screen) }
     }

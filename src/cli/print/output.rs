@@ -9,7 +9,7 @@ use std::pin::pin;
 use anstream::{AutoStream, ColorChoice};
 use tokio::time::{Instant, sleep};
 
-use crate::cli::exec::terminal::{columns_of, rewritable_columns};
+use crate::cli::exec::terminal::{columns_of, rewritable_columns, rows_of};
 use crate::cli::exit::Failure;
 
 use super::escapes::{escape_for_terminal, escape_json, escape_text};
@@ -21,6 +21,8 @@ pub struct Screen<'a> {
     err: Box<dyn Write + 'a>,
     /// The width of the terminal that is stdout; `None` if stdout is no terminal.
     pub(crate) columns: Option<usize>,
+    /// The height of the terminal that is stdout; `None` if stdout is no terminal.
+    pub(crate) rows: Option<usize>,
     /// The line on stderr that shows what the command waits for.
     waits: WaitLine,
     /// Whether stdout takes colours.
@@ -49,6 +51,7 @@ impl Screen<'static> {
     pub fn of_process() -> Self {
         Self {
             columns: columns_of(&io::stdout()),
+            rows: rows_of(&io::stdout()),
             waits: WaitLine::new(rewritable_columns()),
             out_colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
             err_colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
@@ -65,6 +68,7 @@ impl<'a> Screen<'a> {
             out: Box::new(out),
             err: Box::new(err),
             columns: None,
+            rows: None,
             waits: WaitLine::default(),
             out_colour: false,
             err_colour: false,

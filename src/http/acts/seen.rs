@@ -34,6 +34,8 @@ pub(crate) struct LastActs {
     pub(crate) notes: Vec<ActNote>,
     /// How many lines of the list of all acts cannot be read.
     pub(crate) unreadable: usize,
+    /// Whether the list was read: before, nothing is known of it.
+    pub(crate) is_read: bool,
 }
 
 /// The notes that were read.
@@ -67,7 +69,7 @@ impl SeenActs {
             seen.read(shared, now).await;
         }
         let notes = seen.notes.iter().rev().filter(|note| note.job == *job).take(count).cloned();
-        LastActs { notes: notes.collect(), unreadable: seen.unreadable }
+        LastActs { notes: notes.collect(), unreadable: seen.unreadable, is_read: seen.read_whole.is_some() }
     }
 }
 

@@ -104,6 +104,41 @@ async fn a_pause_is_answered_with_its_end_and_noted_with_who_asked_and_why() {
 }
 
 #[tokio::test]
+async fn a_page_that_is_opened_while_the_store_is_away_does_not_say_that_nobody_acted() {
+    let served = served().await;
+    api(&served, "pause", json!({})).await;
+    assert_eq!(page(&served, "/").await.status, 200);
+    served.report(true);
+    let away = page(&served, "/jobs/backup").await;
+    assert_eq!(away.status, 200);
+    assert!(away.body.contains("What was done lately is not known"), "{}", away.body);
+    assert!(!away.body.contains("Nobody has acted"), "{}", away.body);
+    served.report(false);
+    // The list is read once a second.
+    while !page(&served, "/jobs/backup").await.body.contains("<b>pause</b>") {
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_shown_without_the_store_is_loaded_again_and_an_act_is_not() {
+    let served = Served::new().await.with_tokens();
+    served.report(true);
+    for path in ["/", "/jobs/backup", "/replicas"] {
+        let answer = page(&served, path).await;
+        assert_eq!((answer.status, answer.header("retry-after")), (503, "1"), "{path}");
+        assert!(answer.body.contains("<meta http-equiv=\"refresh\" content=\"5\">"), "{}", answer.body);
+        assert!(answer.body.contains("This page is loaded again every 5 seconds."), "{}", answer.body);
+    }
+    let answer = form(&served, "pause", "").await;
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(!answer.body.contains("http-equiv"), "{}", answer.body);
+    let absent = page(&served, "/jobs/backup/runs/01939d2c-0000").await;
+    assert!(absent.status == 404 && absent.body.contains("has its whole id"), "{absent:?}");
+    assert!(!absent.body.contains("http-equiv"), "{}", absent.body);
+}
+
+#[tokio::test]
 async fn an_order_is_answered_with_its_run_and_where_to_find_it() {
     let served = served().await;
     served.bench.beat("n1", "f", &[]).await;

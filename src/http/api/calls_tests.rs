@@ -64,6 +64,7 @@ async fn what_is_wrong_with_a_request_is_told_without_repeating_it() {
         ("/api/v1/history?outcome=script", 400, "one of running, succeeded"),
         ("/api/v1/history?since=script", 400, "a duration before now"),
         ("/api/v1/runs/script", 404, "no such run"),
+        ("/api/v1/runs/01939d2c-0000?job=backup", 404, "write the whole id"),
         ("/api/v1/runs/01939d2c-0000-7000-8000-000000000009", 404, "name the job"),
         ("/api/v1/runs/01939d2c-0000-7000-8000-000000000009?job=backup", 404, "newest 200 ticks"),
     ] {

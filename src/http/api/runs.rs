@@ -39,7 +39,7 @@ pub(super) async fn named_run(
     call: &AdmittedRequest,
     given: &Parameters,
 ) -> Result<(JobName, RunId), ProblemDetails> {
-    let run: RunId = call.path("run").and_then(|id| id.parse().ok()).ok_or_else(no_such_run)?;
+    let run: RunId = call.path("run").and_then(|id| id.parse().ok()).ok_or_else(no_run_id)?;
     let job = match given.text("job") {
         Some(name) => JobName::parse(name).map_err(|_| Unread::NoSuchJob(None))?,
         None => shared.board.job_of_run(run).await?.ok_or_else(not_found_without_job)?,
@@ -62,6 +62,11 @@ pub(super) async fn tick_of(
 pub(super) fn no_such_run() -> ProblemDetails {
     ProblemDetails::new(StatusCode::NOT_FOUND, "no such run")
         .help(format!("the store keeps the newest {KEPT_ENTRIES} ticks of each job"))
+}
+
+fn no_run_id() -> ProblemDetails {
+    ProblemDetails::new(StatusCode::NOT_FOUND, "no such run")
+        .help("write the whole id, as `/api/v1/history` and `solocron history --format json` have it")
 }
 
 fn not_found_without_job() -> ProblemDetails {

@@ -11,6 +11,9 @@ use crate::http::state::HttpOptions;
 use super::assets::ASSETS;
 use super::shell::{HtmlSentence, PageTitle, excerpt, rendered};
 
+/// A page that cannot be shown for now is loaded again after so many seconds.
+const LOADED_AGAIN: u64 = 5;
+
 /// The longest path that a page names, in characters.
 const LONGEST_PATH: usize = 200;
 
@@ -19,8 +22,11 @@ const LONGEST_PATH: usize = 200;
 struct ErrorBody<'a> {
     base: &'a str,
     title: &'a str,
+    detail: &'a str,
     help: &'a str,
     can_log_in: bool,
+    /// After how many seconds the page is loaded again.
+    again: Option<u64>,
 }
 
 #[derive(Template)]
@@ -40,6 +46,8 @@ struct PlainPage<'a> {
     style: &'a str,
     icon: &'a str,
     body: String,
+    /// After how many seconds it is loaded again.
+    again: Option<u64>,
 }
 
 /// Returns the answer that contains a page.
@@ -68,15 +76,38 @@ pub(crate) fn error_page(
     options: &HttpOptions,
     headers: &HeaderMap,
 ) -> Response<Body> {
+    error_page_that(None, problem, options, headers)
+}
+
+/// Returns an error as a page, at an address that only shows something. While that cannot be shown for now, as without the store,
+/// the page is loaded again and again: who has opened it sees by it when all is well again.
+pub(crate) fn unshown_page(
+    problem: ProblemDetails,
+    options: &HttpOptions,
+    headers: &HeaderMap,
+) -> Response<Body> {
+    let is_for_now = problem.status == StatusCode::SERVICE_UNAVAILABLE;
+    error_page_that(is_for_now.then_some(LOADED_AGAIN), problem, options, headers)
+}
+
+fn error_page_that(
+    again: Option<u64>,
+    problem: ProblemDetails,
+    options: &HttpOptions,
+    headers: &HeaderMap,
+) -> Response<Body> {
     let (status, retry_after) = (problem.status, problem.retry_after);
     let base = base_of(options, headers);
     let body = ErrorBody {
         base,
         title: problem.title,
+        detail: problem.detail.as_deref().unwrap_or_default(),
         help: problem.help.as_deref().unwrap_or_default(),
         can_log_in: !options.tokens.is_empty() && status != StatusCode::MISDIRECTED_REQUEST,
+        again,
     };
-    let page = plain_page(options, base, PageTitle { text: problem.title, nav: "" }, rendered(&body));
+    let title = PageTitle { text: problem.title, nav: "" };
+    let page = plain_page_that(again, options, base, title, rendered(&body));
     let mut response = html(status, page);
     if let Some(seconds) = retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -95,8 +126,18 @@ pub(crate) fn absent_page(parts: &Parts, options: &HttpOptions) -> Response<Body
 
 /// Returns a page without anything of the cluster's state around this body.
 pub(crate) fn plain_page(options: &HttpOptions, base: &str, title: PageTitle<'_>, body: String) -> String {
+    plain_page_that(None, options, base, title, body)
+}
+
+fn plain_page_that(
+    again: Option<u64>,
+    options: &HttpOptions,
+    base: &str,
+    title: PageTitle<'_>,
+    body: String,
+) -> String {
     let [style, _, icon] = &ASSETS.addresses;
-    rendered(&PlainPage { cluster: &options.cluster, base, title, style, icon, body })
+    rendered(&PlainPage { cluster: &options.cluster, base, title, style, icon, body, again })
 }
 
 /// Returns the path before every link, for a browser that names the host of `url`; empty for all others.

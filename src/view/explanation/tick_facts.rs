@@ -8,7 +8,7 @@ use crate::lease::{LeaseInstant, Record};
 use crate::store::Concern;
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
-use crate::view::problems::labels;
+use crate::view::problems::named_labels;
 use crate::view::text::short_text::short_id;
 use crate::view::text::time_format::{Rfc3339, from_now, local, span, utc};
 
@@ -24,6 +24,8 @@ pub(crate) struct TickFacts<'a> {
     pub(crate) past: &'a [TickView],
     /// Why no job can run, as far as the store's settings show.
     pub(crate) concern: Option<&'a Concern>,
+    /// Why no live replica can take it; `None` if one can.
+    pub(crate) no_taker: Option<&'a str>,
     /// The store's time.
     pub(crate) now: UtcMillis,
 }
@@ -153,7 +155,7 @@ impl TickFacts<'_> {
             }
             Some(Reason::Capacity) => "each replica that could run it was at its `max_running`".to_owned(),
             Some(Reason::NoReplica) => match self.spec.filter(|spec| !spec.only_on.is_empty()) {
-                Some(spec) => format!("no live replica had the labels `{}`", labels(spec, "`, `")),
+                Some(spec) => format!("no live replica had {}", named_labels(spec)),
                 None => "no replica was live".to_owned(),
             },
             Some(Reason::Abandoned) => "a replica took it, and could not start it in time".to_owned(),
@@ -271,7 +273,8 @@ impl TickFacts<'_> {
                 self.time(wait)
             );
         }
-        let why = self.concern.map_or_else(String::new, |concern| format!(": {}", concern.what));
+        let concern = self.concern.map(|concern| concern.what.as_str());
+        let why = concern.or(self.no_taker).map_or_else(String::new, |why| format!(": {why}"));
         match left > Duration::ZERO {
             true => format!("no replica has taken it yet{why}; it may start until {}", self.time(until)),
             false => format!("no replica has decided it{why}; see `solocron status`"),

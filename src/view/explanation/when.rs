@@ -6,6 +6,7 @@ use crate::job::{JobName, Schedule, Tick};
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
 use crate::view::job::JobState;
+use crate::view::problems::no_taker;
 use crate::view::snapshot::Snapshot;
 use crate::view::text::{Moment, TimeError};
 
@@ -66,12 +67,14 @@ impl When {
         let spec = job.spec().map(|spec| &**spec);
         let at = self.instant(&job.name, spec.map(|spec| &spec.schedule), snapshot.now)?;
         let past: Vec<TickView> = job.past().collect();
+        let no_taker = spec.and_then(|spec| no_taker(spec, snapshot));
         let facts = TickFacts {
             job: job.name.as_str(),
             spec,
             record: job.record.as_ref(),
             past: &past,
             concern: snapshot.concerns.first(),
+            no_taker: no_taker.as_deref(),
             now: snapshot.now,
         };
         Ok(facts.explain(at))

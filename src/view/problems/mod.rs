@@ -181,8 +181,23 @@ fn misses_labels(spec: &JobSpec, peers: &[&Peer]) -> Option<String> {
     if peers.iter().any(|peer| fits(spec, peer)) {
         return None;
     }
+    Some(format!("no live replica has {}", named_labels(spec)))
+}
+
+/// Returns why no live replica can take a tick of this job; `None` if one can.
+pub(crate) fn no_taker(spec: &JobSpec, snapshot: &Snapshot) -> Option<String> {
+    let live = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer));
+    let taking: Vec<&Peer> = live.filter(|peer| !peer.beat.draining).collect();
+    if taking.is_empty() {
+        return Some("no replica takes ticks".to_owned());
+    }
+    misses_labels(spec, &taking)
+}
+
+/// Returns ``the label `gpu` ``, or ``all the labels `gpu`, `eu` ``.
+pub(crate) fn named_labels(spec: &JobSpec) -> String {
     let what = if spec.only_on.len() == 1 { "the label" } else { "all the labels" };
-    Some(format!("no live replica has {what} `{}`", labels(spec, "`, `")))
+    format!("{what} `{}`", labels(spec, "`, `"))
 }
 
 /// Joins the labels of a job with this text between them.

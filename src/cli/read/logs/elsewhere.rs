@@ -20,6 +20,9 @@ use super::{LogsArgs, head, print, say_end, show_tail};
 /// record it a moment after the log is complete.
 const ENTRY_TRIES: (u32, Duration) = (6, Duration::from_millis(500));
 
+/// Of a run whose replica does not answer, and whose end the store does not have.
+pub(in crate::cli) const NOT_KEPT: &str = "note: the store keeps nothing of its output\n";
+
 /// Why no more is printed.
 enum PrintEnd {
     /// Nobody reads stdout any more.
@@ -126,12 +129,15 @@ async fn entry_of(store: &dyn Store, job: &JobName, run: RunId, tries: u32) -> O
 fn show_kept(why: &str, tick: &TickView, args: &LogsArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     screen.say(&format!("warning: {why}\n"));
     if tick.outcome == Outcome::Running {
-        screen.say("note: it is still running; its last 4 KiB are shown here once it has ended\n");
+        screen.say("note: it is still running; once it has ended, this command shows its last 4 KiB, if the store has them\n");
         return Ok(Exit::Failed);
     }
-    if has_tail(tick) {
-        screen.say("note: these are its last 4 KiB, which the store keeps\n");
+    if !has_tail(tick) {
+        // Whether it printed anything is known to its replica alone.
+        screen.say(NOT_KEPT);
+        return Ok(Exit::Failed);
     }
+    screen.say("note: these are its last 4 KiB, which the store keeps\n");
     show_tail(tick.tail.as_deref(), args, screen)?;
     Ok(Exit::Failed)
 }

@@ -259,9 +259,12 @@ fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
         Some(run) => format!("no run {run} of job `{}`", args.job),
         None => format!("no run of job `{}`", args.job),
     };
-    let whence = if args.local { "" } else { ", nor in the store" };
+    let (whence, more) = match args.local {
+        true => ("", "; name another replica's folder with --state-dir"),
+        false => (", nor in the store", ""),
+    };
     let message = format!(
-        "{what} in {}{whence}\n  help: `solocron history {}` says whether it has run; name another replica's folder with --state-dir",
+        "{what} in {}{whence}\n  help: `solocron history {}` says whether it has run{more}",
         state_dir.display(),
         args.job
     );
@@ -273,7 +276,7 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{} cannot be read: {error}\n  help: {help}", path.display()))
 }
 
-mod elsewhere;
+pub(in crate::cli) mod elsewhere;
 mod lines;
 pub(in crate::cli) mod reader;
 pub(in crate::cli) mod remote_text;

@@ -149,6 +149,8 @@ async fn of_a_newer_run_whose_replica_does_not_answer_the_kept_end_is_shown_unle
     assert!(out.contains("on n2") && out.contains("running"), "{out}");
     assert!(err.contains("warning: n2 does not answer\nnote: it is still running"), "{err}");
 
+    assert!(!err.contains("shown here"), "this command has ended: {err}");
+
     bench.at(610);
     bench.finish("backup", lease, Verdict::plain(Outcome::Succeeded), Some(0)).await;
     let (exit, out, err) = shown(&bench, "backup").await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anstream::adapter::strip_str;
 use tokio::time::{Instant, sleep};
 
 use crate::cli::args::global::{Format, GlobalArgs, StatusArgs};
@@ -70,6 +71,10 @@ async fn watch(
             }
             Err(failure) => without_news(&failure, last.as_ref()),
         };
+        let text = match screen.columns.zip(screen.rows) {
+            Some((columns, rows)) => fitted(&text, columns, rows),
+            None => text,
+        };
         let begin = if screen.columns.is_some() { CLEARED } else { "" };
         if screen.print_bytes(begin.as_bytes())? == OutputReader::Gone
             || screen.print(&text)? == OutputReader::Gone
@@ -78,6 +83,26 @@ async fn watch(
         }
         sleep(WATCH_EVERY).await;
     }
+}
+
+/// Returns the beginning of the text, as much as a terminal of so many columns and rows shows at once: what is wrong comes first,
+/// and must not scroll away.
+fn fitted(text: &str, columns: usize, rows: usize) -> String {
+    let height = |line: &str| strip_str(line).to_string().chars().count().div_ceil(columns.max(1)).max(1);
+    // The cursor stands in the row below the text.
+    if text.lines().map(height).sum::<usize>() < rows {
+        return text.to_owned();
+    }
+    let mut free = rows.saturating_sub(2);
+    let shown = text.lines().take_while(|line| {
+        let needed = height(line);
+        let fits = needed <= free;
+        free = free.saturating_sub(needed);
+        fits
+    });
+    let shown: Vec<&str> = shown.collect();
+    let others = text.lines().count() - shown.len();
+    format!("{}\n… and {others} more lines; a taller terminal shows them\n", shown.join("\n"))
 }
 
 /// Returns the error, and what was shown last with its age.

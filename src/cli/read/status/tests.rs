@@ -260,6 +260,22 @@ async fn a_watched_status_without_news_says_for_how_long_and_keeps_what_it_showe
     );
 }
 
+#[test]
+fn a_watched_status_that_is_higher_than_the_terminal_keeps_what_is_wrong_on_it() {
+    let text = "2 problems\n  - one\n  - \u{1b}[31mtwo\u{1b}[0m which is longer\n\nREPLICA\nn1\n";
+    assert_eq!(fitted(text, 80, 7), text, "the cursor has a row of its own");
+    assert_eq!(
+        fitted(text, 80, 6),
+        "2 problems\n  - one\n  - \u{1b}[31mtwo\u{1b}[0m which is longer\n\n… and 2 more lines; a taller terminal shows them\n"
+    );
+    // The third line takes two rows.
+    assert_eq!(fitted(text, 14, 8), text);
+    assert_eq!(
+        fitted(text, 14, 5),
+        "2 problems\n  - one\n… and 4 more lines; a taller terminal shows them\n"
+    );
+}
+
 #[tokio::test]
 async fn a_failing_job_is_shown_with_its_newest_success_and_the_failures_since() {
     let bench = Bench::new(FILE).await;

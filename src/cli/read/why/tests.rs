@@ -98,3 +98,28 @@ async fn a_tick_that_nobody_has_decided_is_told_with_what_it_waits_for() {
     assert!(told.contains("no start before") || told.contains("no replica has taken it yet"), "{told}");
     assert!(told.starts_with("`payout`, tick of Fri 2026-11-20 12:00:00 +00:00: "), "{told}");
 }
+
+#[tokio::test]
+async fn a_tick_that_no_live_replica_can_take_is_told_with_the_label_that_is_missing() {
+    let text = FILE.replacen("[jobs.payout]", "[jobs.payout]\nonly_on = [\"gpu\"]", 1);
+    let bench = Bench::new(&text).await;
+    bench.at(-600);
+    bench.open("payout").await;
+    bench.at(1);
+    let told = why(&bench, "payout", "12:00").await;
+    assert!(
+        told.contains("no replica has taken it yet: no replica takes ticks; it may start until "),
+        "{told}"
+    );
+    bench.beat("n1", "f", &[]).await;
+    let told = why(&bench, "payout", "12:00").await;
+    let expected = "no replica has taken it yet: no live replica has the label `gpu`; it may start until ";
+    assert!(told.contains(expected), "{told}");
+    let text = FILE.replacen("[jobs.payout]", "[jobs.payout]\nonly_on = [\"gpu\", \"eu\"]", 1);
+    let bench = Bench::new(&text).await;
+    bench.at(-600);
+    bench.open("payout").await;
+    bench.at(1);
+    bench.beat("n1", "f", &[]).await;
+    assert!(why(&bench, "payout", "12:00").await.contains("has all the labels `gpu`, `eu`;"));
+}

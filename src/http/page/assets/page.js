@@ -31,6 +31,7 @@ const tick = root => {
     const at = Date.parse(time.dateTime);
     const is = name => time.classList.contains(name);
     if (is('rel')) set(time, distance(at, t));
+    else if (is('due')) set(time, (at > t ? '' : 'due ') + distance(at, t));
     else if (is('dur')) set(time, span(Math.max(0, Math.floor((t - at) / 1000))));
     else set(time, absolute(time.closest('.store-time') ? t : at));
     const title = absolute(at);

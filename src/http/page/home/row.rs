@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::http::page::shell::{ElapsedTime, IN_A_ROW, PagePart, RelativeTime, excerpt, run_link};
+use crate::http::page::shell::{DueTime, ElapsedTime, IN_A_ROW, PagePart, RelativeTime, excerpt, run_link};
 use crate::job::Outcome;
 use crate::lease::Pausing;
 use crate::view::history::usual_duration;
@@ -131,7 +131,7 @@ struct Row<'a> {
     spark: SparkDrawing,
     took: Option<String>,
     usual: Option<String>,
-    next: Option<(RelativeTime, String)>,
+    next: Option<(DueTime, String)>,
     next_word: &'static str,
     pause: Option<PauseLine>,
 }
@@ -173,7 +173,7 @@ pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str) -> PageP
     });
     let next = spec.filter(|spec| spec.enabled).and_then(|spec| {
         let tick = spec.schedule.next_after(now)?;
-        Some((RelativeTime { at: tick.instant(), now }, local(&spec.schedule, tick)))
+        Some((DueTime { at: tick.instant(), now }, local(&spec.schedule, tick)))
     });
     let next_word = match spec {
         _ if matches!(job.definition, Definition::Absent) => NOT_IN_FILE,

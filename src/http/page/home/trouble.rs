@@ -3,8 +3,7 @@
 use askama::Template;
 
 use crate::http::page::shell::{
-    HtmlLine, HtmlSentence, IN_A_ROW, PageFrame, PagePart, RelativeTime, StoreSight, excerpt, html_lines,
-    run_link,
+    DueTime, HtmlLine, HtmlSentence, IN_A_ROW, PageFrame, PagePart, StoreSight, excerpt, html_lines, run_link,
 };
 use crate::view::job::JobState;
 use crate::view::problems::{ClusterProblem, Kind};
@@ -26,7 +25,7 @@ struct Trouble {
     job: Option<String>,
     run: Option<String>,
     lines: Vec<HtmlLine>,
-    next: Option<RelativeTime>,
+    next: Option<DueTime>,
     is_running: bool,
     pause: Option<PauseLine>,
 }
@@ -104,7 +103,7 @@ fn trouble(problem: &ClusterProblem, snapshot: &Snapshot, frame: &PageFrame<'_>)
         job: problem.job.as_ref().map(ToString::to_string),
         run,
         lines: tail.map(last_lines).unwrap_or_default(),
-        next: next.map(|tick| RelativeTime { at: tick.instant(), now }),
+        next: next.map(|tick| DueTime { at: tick.instant(), now }),
         is_running: job.is_some_and(|job| job.running().is_some()),
         pause: job.and_then(|job| PauseLine::of(job, snapshot)),
     }

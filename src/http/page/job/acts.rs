@@ -47,6 +47,7 @@ struct ActSection<'a> {
 #[template(path = "acts.html")]
 struct ActList<'a> {
     base: &'a str,
+    is_read: bool,
     /// What has just been done.
     said: Option<String>,
     lines: Vec<ActLine<'a>>,
@@ -114,7 +115,10 @@ pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart
     let said = last.notes.first().filter(|note| is_just_done(note, now));
     let said = said.map(|note| format!("{}: {}", note.act, note.result));
     let not_shown = not_shown(last.unreadable);
-    PagePart::of("acts", &ActList { base: frame.base, said, lines: lines.collect(), not_shown })
+    PagePart::of(
+        "acts",
+        &ActList { base: frame.base, is_read: last.is_read, said, lines: lines.collect(), not_shown },
+    )
 }
 
 /// Whether an act was refused, or failed.

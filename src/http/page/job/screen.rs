@@ -4,7 +4,7 @@ use askama::Template;
 
 use crate::http::page::home::{PageState, PauseLine, SparkDrawing};
 use crate::http::page::shell::{
-    ElapsedTime, HtmlSentence, PageFrame, PagePart, RelativeTime, StoreSight, run_link, top_part,
+    DueTime, ElapsedTime, HtmlSentence, PageFrame, PagePart, RelativeTime, StoreSight, run_link, top_part,
 };
 use crate::http::page::timeline::{TimelineLinks, timeline_part};
 use crate::job::{JobSpec, Tick};
@@ -72,7 +72,7 @@ struct Standing<'a> {
     lock: Option<Lock>,
     pause: Option<PauseLine>,
     usual: Option<String>,
-    coming: Vec<(RelativeTime, String)>,
+    coming: Vec<(DueTime, String)>,
     success: Option<RelativeTime>,
     failing: Option<(u64, ElapsedTime)>,
     spark: SparkDrawing,
@@ -170,11 +170,11 @@ fn standing(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
 }
 
 /// Returns the coming ticks of a job that is enabled.
-fn coming(spec: &JobSpec, snapshot: &Snapshot) -> Vec<(RelativeTime, String)> {
+fn coming(spec: &JobSpec, snapshot: &Snapshot) -> Vec<(DueTime, String)> {
     let now = snapshot.now;
     let first = spec.schedule.next_after(now).filter(|_| spec.enabled);
     let ticks = std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant()));
-    let line = |tick: Tick| (RelativeTime { at: tick.instant(), now }, local(&spec.schedule, tick));
+    let line = |tick: Tick| (DueTime { at: tick.instant(), now }, local(&spec.schedule, tick));
     ticks.take(COMING).map(line).collect()
 }
 

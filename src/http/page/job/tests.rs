@@ -1,5 +1,6 @@
 //! What the pages of a job and of a run show.
 
+use crate::http::acts::LastActs;
 use crate::http::page::home::HomeAddress;
 use crate::http::page::shell::{PageTitle, VisitorSight, page};
 use crate::http::page::testing::{EVIL, MARIA, Scene, frame, last_acts};
@@ -66,6 +67,23 @@ fn a_job_is_told_in_words_with_its_lock_and_what_became_of_its_ticks() {
 fn a_command_is_shown_only_to_those_who_may_see_what_it_prints() {
     let nobody = VisitorSight { name: None, can_log_in: false, sees_output: false, read_only: None };
     assert!(!job_html(&Scene::at_three(), "payout", None, nobody).contains("--since=yesterday"));
+}
+
+#[test]
+fn acts_that_could_not_be_read_are_not_told_as_none() {
+    let none = |is_read| {
+        let (scene, last) = (Scene::at_three(), LastActs { is_read, ..LastActs::default() });
+        let job = scene.snapshot.jobs.first().expect("a job");
+        let (problems, picture) = (scene.problems(), scene.picture(&WEEK, Some(&job.name)));
+        let acts = JobActs { last: &last, order: run_id(50) };
+        let (snapshot, store) = (&scene.snapshot, scene.store);
+        let facts =
+            JobFacts { job, snapshot, problems: &problems, why: None, picture: &picture, acts, store };
+        page(&frame(MARIA), PageTitle { text: "payout", nav: "" }, &job_parts(&frame(MARIA), &facts))
+    };
+    let (known, unknown) = ("Nobody has acted on this job lately.", "What was done lately is not known");
+    assert!(none(true).contains(known) && !none(true).contains(unknown));
+    assert!(none(false).contains(unknown) && !none(false).contains(known));
 }
 
 #[test]

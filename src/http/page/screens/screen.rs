@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 
 use crate::http::board::EndedRun;
-use crate::http::page::answer::{error_page, html};
+use crate::http::page::answer::{error_page, html, unshown_page};
 use crate::http::page::home::{HomeAddress, HomeFacts, TROUBLES_SHOWN, home_parts};
 use crate::http::page::job::{
     AskedWhy, JobActs, JobFacts, RunFacts, RunOutput, SHOWN_ACTS, job_parts, run_parts,
@@ -88,8 +88,12 @@ pub(super) async fn run(shared: Arc<HttpState>, call: AdmittedRequest) -> Respon
             let screen = RunScreen { job, run, before, is_streamed: false, ended: None, known: None };
             answered(PageScreen::Run(screen), shared, call).await
         }
-        None => error_page(no_such_page(), &shared.options.borrow(), &call.parts.headers),
+        None => error_page(no_run_id(), &shared.options.borrow(), &call.parts.headers),
     }
+}
+
+fn no_run_id() -> ProblemDetails {
+    no_such_page().help("the address of a run has its whole id; the page of its job leads there")
 }
 
 /// Answers with the page of the replicas.
@@ -120,7 +124,7 @@ async fn answered(mut screen: PageScreen, shared: Arc<HttpState>, call: Admitted
             let refresh = if let PageScreen::Home(address) = &screen { address.refresh() } else { None };
             html(StatusCode::OK, page(&context.frame(now, refresh), screen.title(), &parts))
         }
-        Err(problem) => error_page(problem, &shared.options.borrow(), &call.parts.headers),
+        Err(problem) => unshown_page(problem, &shared.options.borrow(), &call.parts.headers),
     }
 }
 

@@ -15,5 +15,5 @@ pub(crate) use links::{encoded, run_link};
 pub(crate) use output::{HtmlLine, html_lines, piece_html};
 pub(crate) use part::{PagePart, SentParts, rendered};
 pub(crate) use sentence::HtmlSentence;
-pub(crate) use times::{ElapsedTime, RelativeTime, UtcTime};
+pub(crate) use times::{DueTime, ElapsedTime, RelativeTime, UtcTime};
 pub(crate) use top::{StoreSight, top_part};

@@ -15,6 +15,13 @@ pub(crate) struct RelativeTime {
     pub(crate) now: UtcMillis,
 }
 
+/// The instant of a tick that is to come: `in 4m`; once it has come and nothing is known of it, `due 3s ago`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DueTime {
+    pub(crate) at: UtcMillis,
+    pub(crate) now: UtcMillis,
+}
+
 /// How long something has been going on: `3m 10s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ElapsedTime {
@@ -32,6 +39,13 @@ impl fmt::Display for RelativeTime {
     }
 }
 
+impl fmt::Display for DueTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let due = if self.at > self.now { "" } else { "due " };
+        element(f, "due", self.at, &format!("{due}{}", from_now(self.at, self.now)))
+    }
+}
+
 impl fmt::Display for ElapsedTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         element(f, "dur", self.since, &span(self.now.since(self.since)))
@@ -46,6 +60,7 @@ impl fmt::Display for UtcTime {
 
 // They write digits, letters and their own element.
 impl HtmlSafe for RelativeTime {}
+impl HtmlSafe for DueTime {}
 impl HtmlSafe for ElapsedTime {}
 impl HtmlSafe for UtcTime {}
 
@@ -63,6 +78,14 @@ mod tests {
         assert_eq!(
             RelativeTime { at, now }.to_string(),
             "<time class=rel datetime=2026-11-20T12:00:00.000Z>3m 10s ago</time>"
+        );
+        assert_eq!(
+            DueTime { at, now }.to_string(),
+            "<time class=due datetime=2026-11-20T12:00:00.000Z>due 3m 10s ago</time>"
+        );
+        assert_eq!(
+            DueTime { at: now, now: at }.to_string(),
+            "<time class=due datetime=2026-11-20T12:03:10.000Z>in 3m 10s</time>"
         );
         assert_eq!(
             ElapsedTime { since: at, now }.to_string(),

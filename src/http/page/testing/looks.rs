@@ -52,7 +52,7 @@ fn job_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
     let is_busy = name == "payout";
     let why = is_busy.then_some(AskedWhy { at: "03:30", answer: Ok(answer) });
     let (snapshot, store) = (&scene.snapshot, scene.store);
-    let last = if is_busy { last_acts() } else { LastActs::default() };
+    let last = if is_busy { last_acts() } else { LastActs { is_read: true, ..LastActs::default() } };
     let acts = JobActs { last: &last, order: run_id(50) };
     let facts = JobFacts { job, snapshot, problems: &problems, why, picture: &picture, acts, store };
     job_parts(&in_file(), &facts)

@@ -160,7 +160,7 @@ pub(super) fn last_acts() -> LastActs {
         note(ActKind::Trigger, &taken, None, 90_000),
         note(ActKind::Kill, "refused: job `payout` is not running", None, 90_100),
     ];
-    LastActs { notes, unreadable: 0 }
+    LastActs { notes, unreadable: 0, is_read: true }
 }
 
 impl Scene {
