@@ -92,6 +92,7 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
     record.merge_since(open.caller.known_mark, &open.schedule_hash, Some(open.schedule_since));
     let former = record.schedule_since;
     record.reschedule(&open.schedule_hash, open.schedule_since.min(now), now);
+    gaps::record_lost_ticks(&mut transition, former);
     gaps::record_dropped(&mut transition, open, former);
     let record = transition.record_mut();
     if let Some(pausing) = &open.pausing {

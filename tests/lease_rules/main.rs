@@ -17,6 +17,7 @@ mod hold_after_loss;
 mod honest;
 mod kill;
 mod longest;
+mod lost_tick;
 mod manual;
 mod open;
 mod pausing;

@@ -3,6 +3,7 @@
 
 mod batches;
 mod history;
+mod lost_ticks;
 mod pair;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "each test crate uses its part of the shared support")]

@@ -85,6 +85,20 @@ impl Leaps {
         self.forget_shortest();
     }
 
+    /// Whether a new leap would displace one whose ticks would then have no entry, or two.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.iter().filter(|leap| leap.passed != Passed::Told).count() >= KEPT
+    }
+
+    /// Takes out the lost leaps of one tick each, up to this instant, and returns these ticks.
+    pub(crate) fn take_lost_ticks(&mut self, to: UtcMillis) -> Vec<UtcMillis> {
+        let is_one =
+            |leap: &Leap| leap.passed == Passed::Lost && leap.to.0 - leap.after.0 == 1 && leap.to <= to;
+        let ticks = self.0.iter().filter(|leap| is_one(leap)).map(|leap| leap.to).collect();
+        self.0.retain(|leap| !is_one(leap));
+        ticks
+    }
+
     /// Drops leaps above the limit, the shortest told leap first: its ticks stay decided. Others are dropped only if no
     /// told leap is left: their ticks would have no entry, or two.
     fn forget_shortest(&mut self) {

@@ -138,11 +138,15 @@ impl Record {
         self.mark > now.plus(EARLY_TOLERANCE)
     }
 
-    /// Returns the ticks that a clock that was ahead decided and that lie beyond every leap (ran leaps do not count);
-    /// `None` if there are none.
+    /// Returns the ticks that a clock that was ahead decided and that lie beyond every leap (ran leaps, and lost ones that lie
+    /// ahead, do not count); `None` if there are none.
     pub fn ahead(&self, front: UtcMillis) -> Option<Ahead> {
-        let last =
-            self.leaps.iter().rfind(|leap| leap.passed != Passed::Ran).map_or(UtcMillis(0), |leap| leap.to);
+        let counts = |leap: &&Leap| match leap.passed {
+            Passed::Told | Passed::Open => true,
+            Passed::Lost => leap.to <= front,
+            Passed::Ran => false,
+        };
+        let last = self.leaps.iter().rfind(counts).map_or(UtcMillis(0), |leap| leap.to);
         (self.mark > front && last < self.mark).then_some(Ahead { after: last, to: self.mark })
     }
 

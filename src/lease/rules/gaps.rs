@@ -55,6 +55,20 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
     Some(Answer::Consumed(verdict))
 }
 
+/// Records the lost ticks of a schedule that has ended since `former`, where the record knows the ticks themselves: no replica
+/// will claim them.
+pub(crate) fn record_lost_ticks(transition: &mut Transition<'_>, former: UtcMillis) {
+    let now = transition.server.now;
+    let record = transition.record_mut();
+    if record.schedule_since == former {
+        return;
+    }
+    let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+    let entry = |tick| HistoryEntry::without_run(Tick(tick), Cause::Schedule, verdict, now);
+    let ticks = record.leaps.take_lost_ticks(record.schedule_since);
+    transition.entries.extend(ticks.into_iter().map(entry));
+}
+
 /// Records the ticks that the schedule before the record's left undecided; that schedule applied after `former`. No replica
 /// will run them.
 pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, former: UtcMillis) {

@@ -115,6 +115,7 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
         }
         // The end of a later run was reported before this one.
         Ownership::Over if is_untold(transition.record_mut(), lease) => tell(transition.record_mut(), lease),
+        Ownership::Over if was_granted_again(&transition, lease) => tell_also(transition.record_mut(), lease),
         Ownership::Over => return transition.answer(Answer::AlreadyDecided),
     }
     transition.entries.push(entry_of(finish, ended));
@@ -125,13 +126,29 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
 /// before this one and never renewed the lock: nothing was started under it. It was abandoned, and the store forgot that.
 fn is_held_by_another(record: Option<&Record>, lease: &Lease) -> bool {
     record.is_some_and(|record| {
-        let was_given_back = lease.cause != Cause::Manual
-            && record.cause != Some(Cause::Manual)
-            && record.tick == Some(lease.tick)
-            && record.tries == lease.tries
-            && record.ended == record.started;
+        let was_given_back = is_same_try(record, lease) && record.ended == record.started;
         record.is_running() && record.run != Some(lease.run) && !was_given_back
     })
+}
+
+/// Whether the record names the same try of the same tick.
+fn is_same_try(record: &Record, lease: &Lease) -> bool {
+    lease.cause != Cause::Manual
+        && record.cause != Some(Cause::Manual)
+        && record.tick == Some(lease.tick)
+        && record.tries == lease.tries
+}
+
+/// Whether the store forgot this grant, and granted the same try to another run, which is running as far as it knows. The end
+/// of this run has no entry yet.
+fn was_granted_again(transition: &Transition<'_>, lease: &Lease) -> bool {
+    transition.may_have_lost_since_grant()
+        && transition.record.as_ref().is_some_and(|record| {
+            record.is_running()
+                && record.run != Some(lease.run)
+                && is_same_try(record, lease)
+                && !record.leaps.has_ran(lease.tick.instant())
+        })
 }
 
 fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
@@ -177,7 +194,12 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
     let is_edited = (abandon.edited || is_older) && !is_ahead;
     // A run that an operator stopped does not run on another replica either.
     let is_killed = record.stop_reason(abandon.run) == Some(Reason::Operator);
+    let is_opened = !is_manual && record.tick.is_some_and(|tick| tick.instant() > record.mark);
+    // Without a place for its leap, a lost tick would have no entry.
+    let has_no_place = !is_manual && record.leaps.is_full();
     match record.tick.filter(|_| remembers) {
+        // An operator has set back the mark since: the tick runs when it comes.
+        _ if is_opened => release(record),
         // The tick stays decided, and has the entry of its first run.
         _ if record.cause == Some(Cause::Rerun) => {
             give_rerun_back(record);
@@ -189,9 +211,11 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
         Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
             give_back(record, tick, front);
         }
-        _ if is_killed => transition.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
+        _ if is_killed && (remembers || is_manual) => {
+            transition.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now);
+        }
         // The store may have forgotten that the tick ran on another replica.
-        _ if !remembers && is_edited => {
+        _ if !remembers && (is_edited || has_no_place) => {
             transition.end_run(Verdict::because(Outcome::Unknown, Reason::StoreReset), now);
         }
         _ if !remembers && !is_manual => lose_tick(record),
@@ -209,10 +233,15 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
     transition.answer(Answer::Abandoned)
 }
 
-/// Makes the tick claimable again, as before its grant.
-fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
+/// Ends the run: nothing was started.
+fn release(record: &mut Record) {
     record.phase = Phase::Idle;
     record.clear_stop();
+}
+
+/// Makes the tick claimable again, as before its grant.
+fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
+    release(record);
     let before = UtcMillis(tick.as_millis() - 1);
     record.leaps.forget_ran(|leap| leap.covers(tick.instant()));
     if tick.instant() == record.mark {
@@ -228,10 +257,13 @@ fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
 /// Releases the run and marks its tick as lost: it has no entry until a replica reports that it ran, or until a claim records
 /// it as forgotten.
 fn lose_tick(record: &mut Record) {
-    record.phase = Phase::Idle;
-    record.clear_stop();
-    if let Some(tick) = record.tick.take().map(Tick::instant).filter(|tick| !record.leaps.has_ran(*tick)) {
-        record.leaps.add(Leap { after: UtcMillis(tick.0 - 1), to: tick, passed: Passed::Lost });
+    release(record);
+    let Some(tick) = record.tick.take().map(Tick::instant) else { return };
+    let after = UtcMillis(tick.0 - 1);
+    // As where a tick is given back: the schedule may apply only after that tick because the tick was decided.
+    record.schedule_since = record.schedule_since.min(after);
+    if !record.leaps.has_ran(tick) {
+        record.leaps.add(Leap { after, to: tick, passed: Passed::Lost });
     }
 }
 
@@ -307,6 +339,12 @@ fn tell(record: &mut Record, lease: &Lease) {
         let prev = lease.prev.map(Tick::instant).filter(|_| record.is_under(&lease.schedule_hash));
         record.leaps.tell_ran(prev.unwrap_or(UtcMillis(tick.0 - 1)), tick);
     }
+}
+
+/// Records that the tick has the entry of this run, and needs no other if the run that the record names is abandoned.
+fn tell_also(record: &mut Record, lease: &Lease) {
+    let tick = lease.tick.instant();
+    record.leaps.tell_ran(UtcMillis(tick.0 - 1), tick);
 }
 
 /// Returns the mark of the grant. It includes the tick itself, unless the run is manual: that decides no tick.

@@ -102,6 +102,7 @@ impl Transition<'_> {
         let Server { now, lease_now, memory, .. } = *self.server;
         let record = self.record_mut();
         let began_ahead = record.settles_at.since(lease_now) > SETTLING + longest;
+        let was_seen = record.settles_at <= LeaseInstant(heard.plus(SETTLING).0);
         if record.locked_until > lease_now.plus(longest) {
             record.locked_until = lease_now.plus(longest);
             // If the holder's last sign of life lies ahead by more than any clock drifts, the holder has given none since
@@ -111,7 +112,6 @@ impl Transition<'_> {
             let is_silent = |alive: UtcMillis| {
                 alive.since(now) > longest && alive <= heard && heard.since(alive) <= longest
             };
-            let was_seen = record.settles_at <= LeaseInstant(heard.plus(SETTLING).0);
             let is_over = if record.is_running() {
                 record.ended.is_some_and(is_silent)
             } else {
@@ -121,9 +121,10 @@ impl Transition<'_> {
                 record.locked_until = lease_now;
             }
         }
-        // The time for reports of what the store forgot is over, too: it must not begin again when the clock reaches that time.
+        // The time for reports of what the store forgot must not begin again when the clock reaches that time. It is over if
+        // the caller saw the clock being set back; else it may have begun just now.
         if began_ahead {
-            record.settles_at = LeaseInstant::FREE;
+            record.settles_at = if was_seen { LeaseInstant::FREE } else { lease_now.plus(SETTLING) };
         }
     }
 

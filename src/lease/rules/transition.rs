@@ -197,10 +197,11 @@ impl<'a> Transition<'a> {
     }
 
     /// Whether the store may have forgotten something after the grant that the record shows: since then, or later, the record
-    /// has waited for reports of it.
+    /// has waited for reports of it. The grant may have come a moment before the start.
     pub(crate) fn may_have_lost_since_grant(&self) -> bool {
         let Some(record) = self.record.as_ref() else { return true };
-        let is_lost = |started: UtcMillis| record.settles_at.minus(SETTLING).0 >= started.0;
+        let is_lost =
+            |started: UtcMillis| record.settles_at.minus(SETTLING).0 >= started.minus(EARLY_TOLERANCE).0;
         self.server.memory == Memory::Forgetful && record.started.is_some_and(is_lost)
     }
 

@@ -51,6 +51,7 @@ local function enter(bid, when_created)
   if bid.calm < longest then return nil end
   -- Rule 6. After this calm, a clock that was wrong only for a moment is right again, and shortens no wait.
   local began_ahead = record.settled and record.settled - now > SETTLING + longest
+  local was_seen = began_ahead and record.settled <= plus(bid.heard, SETTLING)
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
     -- If the holder's last sign of life lies ahead by more than any clock drifts, the holder has given none since the clock
@@ -59,14 +60,14 @@ local function enter(bid, when_created)
     -- well, if it began before the caller saw the clock being set back.
     local alive = record.ended
     local is_silent = alive and alive - now > longest and alive <= bid.heard and bid.heard - alive <= longest
-    local was_seen = began_ahead and record.settled <= plus(bid.heard, SETTLING)
     local is_over = was_seen
     if record.phase == 'running' then is_over = is_silent end
     if is_over then record['until'] = now end
     changed = true
   end
-  -- The time for reports of what the store forgot is over, too: it must not begin again when the clock reaches that time.
-  if began_ahead then record.settled, changed = 0, true end
+  -- The time for reports of what the store forgot must not begin again when the clock reaches that time. It is over if the
+  -- caller saw the clock being set back; else it may have begun just now.
+  if began_ahead then record.settled, changed = was_seen and 0 or now + SETTLING, true end
   if record.phase == 'running' and record['until'] <= now then
     end_run('interrupted', 'node_lost', record.ended or record.started or now)
   end

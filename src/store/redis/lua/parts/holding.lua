@@ -21,10 +21,22 @@ local function standing()
   return 'over'
 end
 
+-- Whether the record names the same try of the same tick.
+local function is_same_try()
+  local manual = holding.cause == 'manual' or record.cause == 'manual'
+  return not manual and record.tick == holding.tick and record.tries == holding.tries
+end
+
+-- Whether the store forgot this grant, and granted the same try to another run, which is running as far as it knows.
+local function was_granted_again()
+  return record.phase == 'running' and record.run ~= holding.run and is_same_try() and may_have_lost_since_grant()
+end
+
 -- Whether the store forgot the tick, and it has no entry.
 local function is_untold()
   local tick = holding.tick
-  if holding.cause == 'manual' or record.tick == tick or has_ran(tick) then return false end
+  if holding.cause == 'manual' or has_ran(tick) then return false end
+  if record.tick == tick then return was_granted_again() end
   return record.lost and record.lost < tick and tick <= record.mark or lost_before(tick) ~= nil
 end
 
@@ -32,8 +44,10 @@ end
 local function tell()
   local tick = holding.tick
   except(tick - 1, tick, true)
-  if not record.lost or record.lost >= tick or tick > record.mark then return end
-  local before = is_under(holding.sched) and holding.prev or tick - 1
+  -- The tick needs no other entry if the run that the record names is abandoned.
+  local is_alone = was_granted_again()
+  if not is_alone and (not record.lost or record.lost >= tick or tick > record.mark) then return end
+  local before = not is_alone and is_under(holding.sched) and holding.prev or tick - 1
   except(before, tick, true)
   add_leap(before, tick, RAN)
 end
@@ -49,8 +63,7 @@ end
 -- before this one and never renewed the lock: nothing was started under it. It was abandoned, and the store forgot that.
 local function held_by_another()
   if not record or record.phase ~= 'running' or record.run == holding.run then return false end
-  local manual = holding.cause == 'manual' or record.cause == 'manual'
-  return manual or record.tick ~= holding.tick or record.tries ~= holding.tries or record.ended ~= record.started
+  return not is_same_try() or record.ended ~= record.started
 end
 
 -- Puts back what the store forgot. A record that was missing gets no era: the next claim waits and raises the mark, as

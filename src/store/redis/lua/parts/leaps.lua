@@ -22,6 +22,15 @@ local function keep_leaps(leaps)
   record.leaps = table.concat(texts, ' ')
 end
 
+-- Whether a new leap would displace one whose ticks would then have no entry, or two.
+local function are_leaps_full()
+  local kept = 0
+  for _, leap in ipairs(leaps_of()) do
+    if leap.passed ~= '' then kept = kept + 1 end
+  end
+  return kept >= KEPT_LEAPS
+end
+
 -- Drops leaps above the limit, the shortest told leap first: its ticks stay decided. Others are dropped only if no told
 -- leap is left: their ticks would have no entry, or two.
 local function forget_shortest(leaps)
@@ -103,6 +112,19 @@ local function tell_lost(after, to)
     if leap.passed == LOST and after < leap.to then leap.after = math.max(leap.after, to) end
   end
   keep_leaps(leaps)
+end
+
+-- Takes out the lost leaps of one tick each, up to this instant, and returns these ticks.
+local function take_lost_ticks(to)
+  local leaps, ticks = leaps_of(), {}
+  for _, leap in ipairs(leaps) do
+    if leap.passed == LOST and leap.to - leap.after == 1 and leap.to <= to then
+      ticks[#ticks + 1] = leap.to
+      leap.after = leap.to
+    end
+  end
+  keep_leaps(leaps)
+  return ticks
 end
 
 -- Whether the tick ran, while ticks around it have no entry yet.

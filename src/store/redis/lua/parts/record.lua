@@ -202,6 +202,12 @@ local function unsettled()
   return left > 0 and left <= SETTLING and left or nil
 end
 
+-- Whether the store may have forgotten something after the grant that the record shows: since then, or later, the record has
+-- waited for reports of it. The grant may have come a moment before the start.
+local function may_have_lost_since_grant()
+  return record.settled and record.started and record.settled - SETTLING >= record.started - EARLY_TOLERANCE
+end
+
 -- Raises the floor of a record that is not settled above the fences that only a silent replica knows.
 local function raise_floor(largest_fence)
   local told = math.max(record.fence, largest_fence)

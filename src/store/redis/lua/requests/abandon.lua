@@ -4,8 +4,7 @@ if newer_schema() then return answer('newer_schema', record.schema) end
 front = now + EARLY_TOLERANCE
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
--- Whether nothing can have been forgotten since the grant: the record has not waited for reports of that since then.
-local remembers = ARGV[2] == era() and not (record.settled and record.started and record.settled - SETTLING >= record.started)
+local remembers = ARGV[2] == era() and not may_have_lost_since_grant()
 drop_mirror()
 local manual = record.cause == 'manual'
 -- A tick that has not come does not belong to a schedule that is over by now. It belongs to the next schedule, if that has it.
@@ -28,7 +27,12 @@ end
 -- left of that leap: then no leap may begin between the tick and `front`.
 local is_newest = record.tick == record.mark or begins_open
   or record.tick and record.tick <= front and front < record.mark and not is_later
-if record.cause == 'rerun' then
+if not manual and record.tick > record.mark then
+  -- An operator has set back the mark since: the tick runs when it comes.
+  record.phase = 'idle'
+  record.stop = ''
+  record.stop_for = ''
+elseif record.cause == 'rerun' then
   -- The tick stays decided, as it was before the rerun. In another era, the rerun may have been granted to another replica as
   -- well: then none is left. The tick has the entry of its first run.
   record.phase = 'idle'
@@ -58,16 +62,19 @@ elseif is_newest and not manual and remembers and not edited and not killed then
   -- A schedule that applied only after that tick, because the tick was decided, now applies from before it.
   record.since = math.min(record.since, earlier)
   hint = { channel = ARGV[4], job = ARGV[5], name = 'abandoned' }
-elseif killed then
+elseif killed and (remembers or manual) then
   end_run('killed', 'operator', now)
-elseif not remembers and edited then
-  -- The store may have forgotten that the tick ran on another replica.
+elseif not remembers and (edited or not manual and are_leaps_full()) then
+  -- The store may have forgotten that the tick ran on another replica. Without a place for its leap, a lost tick would have no
+  -- entry.
   end_run('unknown', 'store_reset', now)
 elseif not remembers and not manual then
   -- The tick is lost: it has no entry until a replica reports that it ran, or until a claim records it as forgotten.
   record.phase = 'idle'
   record.stop = ''
   record.stop_for = ''
+  -- As where a tick is given back: the schedule may apply only after that tick because the tick was decided.
+  record.since = math.min(record.since, record.tick - 1)
   if not has_ran(record.tick) then add_leap(record.tick - 1, record.tick, LOST) end
   record.tick = nil
 else

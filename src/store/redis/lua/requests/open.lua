@@ -86,6 +86,13 @@ recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
 local former = record.since
 reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 
+-- Records the lost ticks of a schedule that has ended, where the record knows the ticks themselves: no replica will claim them.
+if record.since ~= former then
+  for _, tick in ipairs(take_lost_ticks(record.since)) do
+    add_entry({ 'tick', tick, 'cause', 'schedule', 'outcome', 'unknown', 'reason', 'store_reset', 'finished', now })
+  end
+end
+
 -- Records the ticks that the schedule before the record's left undecided: no replica will run them. While replicas that
 -- know more may still report it, the tick may have run.
 local dropped, is_unsettled = optional(ARGV[14]), unsettled()
@@ -106,7 +113,7 @@ if returns_ahead > record.returns_ahead then record.returns_ahead, changed = ret
 local leaps = leaps_of()
 local last = 0
 for _, leap in ipairs(leaps) do
-  if leap.passed ~= RAN then last = leap.to end
+  if leap.passed ~= RAN and (leap.passed ~= LOST or leap.to <= front) then last = leap.to end
 end
 local ahead = record.mark > front and last < record.mark
 -- The newest tick that has not come yet and is not open.
