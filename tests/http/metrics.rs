@@ -1,11 +1,12 @@
 //! Scrapes: formats, series from the first moment on, what moves them, and who may scrape.
 
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
-use crate::http_client::{get, request};
+use crate::http_client::{connect, get, request};
 use crate::process::Scene;
 use crate::{IDLE, TOKEN, eventually, start, write_private};
 
@@ -120,12 +121,22 @@ fn with_tokens_a_scrape_needs_one_and_a_reload_changes_them() {
 
     write_private(&file, &format!("{OTHER}\n{TOKEN}\n"));
     replica.signal(Signal::SIGHUP);
-    eventually("both tokens", || (status(Some(OTHER)) == 200).then_some(()));
+    // A reload of tokens ends connections, also one whose request has just been sent.
+    let answers = |token: &str, start: &str| {
+        let mut stream = connect(address);
+        let line = format!(
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        let mut text = String::new();
+        let read = stream.write_all(line.as_bytes()).and_then(|()| stream.read_to_string(&mut text));
+        (read.is_ok() && text.starts_with(start)).then_some(())
+    };
+    eventually("both tokens", || answers(OTHER, "HTTP/1.1 200"));
     assert_eq!(status(Some(TOKEN)), 200);
 
     write_private(&file, OTHER);
     replica.signal(Signal::SIGHUP);
-    eventually("the former token is refused", || (status(Some(TOKEN)) != 200).then_some(()));
+    eventually("the former token is refused", || answers(TOKEN, "HTTP/1.1 401"));
     assert_eq!(status(Some(OTHER)), 200);
 
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("it is there");
