@@ -1,5 +1,6 @@
 //! Who may send which request: the host that it names, the token that it carries, and the rights of the route.
 
+pub(super) mod client_slots;
 pub(super) mod cookie;
 pub(super) mod gate;
 pub(super) mod headers;

@@ -3,11 +3,10 @@
 //! refused.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
+use crate::http::access::client_slots::{ClientSlot, ClientSlots};
 use crate::job::{JobName, TokenName};
 use crate::time::BootInstant;
 
@@ -35,9 +34,7 @@ const MOST: usize = 1_024;
 /// The limits of acts, and what counts against them.
 #[derive(Debug)]
 pub(crate) struct ActLimits {
-    slots: Arc<Semaphore>,
-    /// The slots of each token. Tokens without one are not listed.
-    taken: Arc<Mutex<HashMap<TokenName, usize>>>,
+    slots: ClientSlots<TokenName>,
     counts: Mutex<HashMap<CountedActs, ActCount>>,
 }
 
@@ -56,48 +53,21 @@ struct ActCount {
     count: u32,
 }
 
-/// The slot of one act, free again when this is dropped.
-#[derive(Debug)]
-pub(crate) struct ActSlot {
-    taken: Arc<Mutex<HashMap<TokenName, usize>>>,
-    by: TokenName,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for ActSlot {
-    fn drop(&mut self) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = taken.get(&self.by).map_or(0, |count| count.saturating_sub(1));
-        match left {
-            0 => taken.remove(&self.by),
-            left => taken.insert(self.by.clone(), left),
-        };
-    }
-}
-
 impl Default for ActLimits {
     fn default() -> Self {
-        Self { slots: Arc::new(Semaphore::new(AT_ONCE)), taken: Arc::default(), counts: Mutex::default() }
+        Self { slots: ClientSlots::new(AT_ONCE, OF_TOKEN_AT_ONCE), counts: Mutex::default() }
     }
 }
 
 impl ActLimits {
     /// Takes a slot for an act with this token; `None` if all are taken, or all that one token may have.
-    pub(super) fn slot(&self, by: &TokenName) -> Option<ActSlot> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = taken.get(by).copied().unwrap_or_default();
-        if count >= OF_TOKEN_AT_ONCE {
-            return None;
-        }
-        let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        taken.insert(by.clone(), count + 1);
-        Some(ActSlot { taken: Arc::clone(&self.taken), by: by.clone(), _permit: permit })
+    pub(super) fn slot(&self, by: &TokenName) -> Option<ClientSlot<TokenName>> {
+        self.slots.take(by.clone()).ok()
     }
 
     /// Waits until every act has ended.
     pub(crate) async fn all_ended(&self) {
-        // Nobody closes the slots.
-        let _ = self.slots.acquire_many(AT_ONCE as u32).await;
+        self.slots.all_free().await;
     }
 
     /// Counts an act on this job with this token. Returns how long to wait, if there are too many.

@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep};
 
+use crate::http::access::client_slots::ClientSlot;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::serve::ConnectionPeer;
 use crate::http::route::table::{AdmittedRequest, part_of_path};
@@ -30,7 +31,6 @@ use crate::view::text::time_format::Rfc3339;
 
 use super::act_of;
 use super::answer::{ActAnswer, ActState};
-use super::limits::ActSlot;
 use super::wanted::WantedAct;
 
 /// The answer to an order waits this long for a replica that takes it.
@@ -60,7 +60,7 @@ struct ActTask {
     facts: watch::Receiver<ReplicaFacts>,
     /// Whether the replica was draining when the act began: it then ends with the server.
     began_draining: bool,
-    _slot: ActSlot,
+    _slot: ClientSlot<TokenName>,
 }
 
 /// What a wait for a replica or a run came to.

@@ -1,13 +1,13 @@
 //! The slots for streams. One token, or one address where there are no tokens, takes only some of them: a script that has gone
 //! wild leaves the others to the rest.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::http::access::client_slots::{ClientSlot, ClientSlots, NoSlot};
 use crate::http::access::throttle::network_of;
 use crate::http::route::problem::ProblemDetails;
 use crate::http::route::serve::ConnectionPeer;
@@ -15,8 +15,11 @@ use crate::http::route::table::AdmittedRequest;
 use crate::job::TokenName;
 use crate::metrics::{HttpTally, OpenStream};
 
-/// The most streams at once, and how many of them may be of output.
-const MOST: (usize, usize) = (32, 16);
+/// The most streams at once.
+const MOST: usize = 32;
+
+/// How many of them may be of output.
+const OF_OUTPUT: usize = 16;
 
 /// The most streams of one client at once.
 const OF_CLIENT: usize = 8;
@@ -24,10 +27,8 @@ const OF_CLIENT: usize = 8;
 /// The slots for streams.
 #[derive(Debug)]
 pub(crate) struct StreamSlots {
-    all: Arc<Semaphore>,
+    all: ClientSlots<StreamClient>,
     of_output: Arc<Semaphore>,
-    /// The streams of each client. Clients without one are not listed.
-    taken: Arc<Mutex<HashMap<StreamClient, usize>>>,
 }
 
 /// Whose streams are counted together.
@@ -51,24 +52,15 @@ impl StreamClient {
     }
 }
 
-/// Why there is no slot for a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoStreamSlot {
-    /// All are taken.
-    AllTaken,
-    /// The client has taken as many as it may.
-    ClientHasMost,
-}
-
-impl From<NoStreamSlot> for ProblemDetails {
-    fn from(why: NoStreamSlot) -> Self {
+impl From<NoSlot> for ProblemDetails {
+    fn from(why: NoSlot) -> Self {
         let (status, title, help) = match why {
-            NoStreamSlot::AllTaken => (
+            NoSlot::AllTaken => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many streams",
                 "close one of the pages and programs that follow this replica".to_owned(),
             ),
-            NoStreamSlot::ClientHasMost => (
+            NoSlot::ClientHasMost => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many streams of one client",
                 format!(
@@ -84,21 +76,8 @@ impl From<NoStreamSlot> for ProblemDetails {
 /// The slot of one stream, free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct StreamSlot {
-    taken: Arc<Mutex<HashMap<StreamClient, usize>>>,
-    client: StreamClient,
-    _permit: OwnedSemaphorePermit,
+    _slot: ClientSlot<StreamClient>,
     _counted: OpenStream,
-}
-
-impl Drop for StreamSlot {
-    fn drop(&mut self) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = taken.get(&self.client).map_or(0, |count| count.saturating_sub(1));
-        match left {
-            0 => taken.remove(&self.client),
-            left => taken.insert(self.client.clone(), left),
-        };
-    }
 }
 
 /// The slot of one client that reads output, free again when this is dropped.
@@ -109,8 +88,7 @@ pub(crate) struct OutputSlot {
 
 impl Default for StreamSlots {
     fn default() -> Self {
-        let [all, of_output] = [MOST.0, MOST.1].map(|most| Arc::new(Semaphore::new(most)));
-        Self { all, of_output, taken: Arc::default() }
+        Self { all: ClientSlots::new(MOST, OF_CLIENT), of_output: Arc::new(Semaphore::new(OF_OUTPUT)) }
     }
 }
 
@@ -119,20 +97,9 @@ impl StreamSlots {
     ///
     /// # Errors
     /// If all are taken, or all that one client may have. That is counted.
-    pub(crate) fn take(&self, client: StreamClient, tally: &HttpTally) -> Result<StreamSlot, NoStreamSlot> {
-        self.try_take(client, tally).inspect_err(|_| tally.count_refused())
-    }
-
-    fn try_take(&self, client: StreamClient, tally: &HttpTally) -> Result<StreamSlot, NoStreamSlot> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = taken.get(&client).copied().unwrap_or_default();
-        if count >= OF_CLIENT {
-            return Err(NoStreamSlot::ClientHasMost);
-        }
-        let permit = Arc::clone(&self.all).try_acquire_owned().map_err(|_| NoStreamSlot::AllTaken)?;
-        taken.insert(client.clone(), count + 1);
-        let (taken, counted) = (Arc::clone(&self.taken), tally.open_stream());
-        Ok(StreamSlot { taken, client, _permit: permit, _counted: counted })
+    pub(crate) fn take(&self, client: StreamClient, tally: &HttpTally) -> Result<StreamSlot, NoSlot> {
+        let slot = self.all.take(client).inspect_err(|_| tally.count_refused())?;
+        Ok(StreamSlot { _slot: slot, _counted: tally.open_stream() })
     }
 
     /// Takes a slot for reading output; `None` if all are taken.
@@ -155,12 +122,12 @@ mod tests {
         let (slots, tally) = (StreamSlots::default(), HttpTally::of(&[]));
         let take = |client: u8| slots.take(network(client), &tally);
         let mut taken: Vec<_> = (0..4).flat_map(|client| [client; OF_CLIENT]).map(take).collect();
-        assert!(taken.len() == MOST.0 && taken.iter().all(Result::is_ok), "{taken:?}");
-        assert_eq!(take(4).err(), Some(NoStreamSlot::AllTaken));
+        assert!(taken.len() == MOST && taken.iter().all(Result::is_ok), "{taken:?}");
+        assert_eq!(take(4).err(), Some(NoSlot::AllTaken));
         drop(taken.pop());
         assert!(take(4).is_ok());
         drop(taken);
-        assert!(slots.taken.lock().expect("a lock").is_empty(), "no client is remembered");
+        assert_eq!(slots.all.clients(), 0, "no client is remembered");
     }
 
     #[test]
@@ -169,10 +136,10 @@ mod tests {
         let grafana = StreamClient::Token(TokenName::parse("grafana").expect("a name"));
         for client in [grafana, network(1)] {
             let mut taken: Vec<_> =
-                (0..MOST.0).filter_map(|_| slots.take(client.clone(), &tally).ok()).collect();
+                (0..MOST).filter_map(|_| slots.take(client.clone(), &tally).ok()).collect();
             assert_eq!(taken.len(), OF_CLIENT);
             let refused = slots.take(client.clone(), &tally).err();
-            assert_eq!(refused, Some(NoStreamSlot::ClientHasMost));
+            assert_eq!(refused, Some(NoSlot::ClientHasMost));
             assert!(slots.take(network(2), &tally).is_ok());
             drop(taken.pop());
             assert!(slots.take(client, &tally).is_ok());
@@ -182,11 +149,11 @@ mod tests {
     #[test]
     fn fewer_clients_than_streams_read_output() {
         let slots = StreamSlots::default();
-        let mut taken: Vec<_> = (0..MOST.0).filter_map(|_| slots.take_output()).collect();
-        assert_eq!(taken.len(), MOST.1);
+        let mut taken: Vec<_> = (0..MOST).filter_map(|_| slots.take_output()).collect();
+        assert_eq!(taken.len(), OF_OUTPUT);
         drop(taken.pop());
         taken.extend(slots.take_output());
-        assert_eq!(taken.len(), MOST.1);
+        assert_eq!(taken.len(), OF_OUTPUT);
         assert!(slots.take_output().is_none());
     }
 }
