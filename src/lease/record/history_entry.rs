@@ -71,22 +71,25 @@ impl HistoryEntry {
             return None;
         }
         let count = self.stands_for().zip(next.stands_for()).map(|(ours, more)| ours + more);
-        let after = self.after.unwrap_or(UtcMillis(self.tick.as_millis() - 1));
-        Some(Self { after: Some(after), count, ..next.clone() })
+        Some(Self { after: Some(self.begins_after()), count, ..next.clone() })
     }
 
-    /// Returns for how many ticks the entry stands; `None` if that is not known.
     /// Whether this entry says why the tick of `other` did not run, and `other` is of a run of which its holder has reported
     /// nothing: a record that went back to an older state, without its history, still shows that run.
     pub(crate) fn denies(&self, other: &Self) -> bool {
         let is_unreported = other.run.is_some() && other.attempt.is_none() && other.cause != Cause::Manual;
-        let after = self.after.unwrap_or(UtcMillis(self.tick.as_millis() - 1));
-        let covers = after < other.tick.instant() && other.tick <= self.tick;
+        let covers = self.begins_after() < other.tick.instant() && other.tick <= self.tick;
         let is_without_run =
             self.run.is_none() && self.cause != Cause::Manual && self.outcome != Outcome::Unknown;
         is_unreported && is_without_run && covers
     }
 
+    /// Returns the instant after which the ticks of the entry come.
+    pub(crate) fn begins_after(&self) -> UtcMillis {
+        self.after.unwrap_or(UtcMillis(self.tick.as_millis() - 1))
+    }
+
+    /// Returns for how many ticks the entry stands; `None` if that is not known.
     fn stands_for(&self) -> Option<u64> {
         self.count.or_else(|| self.after.is_none().then_some(1))
     }

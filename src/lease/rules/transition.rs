@@ -55,7 +55,7 @@ impl Decision {
 
     /// Whether the entry is withdrawn.
     pub fn retracts(&self, entry: &HistoryEntry) -> bool {
-        let after = entry.after.unwrap_or(UtcMillis(entry.tick.as_millis() - 1));
+        let after = entry.begins_after();
         let is_in = |leap: &Leap| leap.after <= after && entry.tick.instant() <= leap.to;
         entry.run.is_none() && self.retracted.iter().any(is_in)
     }

@@ -4,6 +4,13 @@ if newer_schema() then return answer('newer_schema', record.schema) end
 front = now + EARLY_TOLERANCE
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
+-- Ends the run: nothing was started.
+local function release()
+  record.phase = 'idle'
+  record.stop = ''
+  record.stop_for = ''
+end
+
 local remembers = ARGV[2] == era() and not may_have_lost_since_grant()
 drop_mirror()
 local manual = record.cause == 'manual'
@@ -29,9 +36,7 @@ local is_newest = record.tick == record.mark or begins_open
   or record.tick and record.tick <= front and front < record.mark and not is_later
 if not manual and record.tick > record.mark then
   -- An operator has set back the mark since: the tick runs when it comes.
-  record.phase = 'idle'
-  record.stop = ''
-  record.stop_for = ''
+  release()
 elseif record.cause == 'rerun' then
   -- The tick stays decided, as it was before the rerun. In another era, the rerun may have been granted to another replica as
   -- well: then none is left. The tick has the entry of its first run.
@@ -43,9 +48,7 @@ elseif record.cause == 'rerun' then
   record.stop = ''
   record.stop_for = ''
 elseif is_newest and not manual and remembers and not edited and not killed then
-  record.phase = 'idle'
-  record.stop = ''
-  record.stop_for = ''
+  release()
   local earlier = record.tick - 1
   if record.tick == record.mark then
     record.mark = earlier
@@ -70,9 +73,7 @@ elseif not remembers and (edited or not manual and are_leaps_full()) then
   end_run('unknown', 'store_reset', now)
 elseif not remembers and not manual then
   -- The tick is lost: it has no entry until a replica reports that it ran, or until a claim records it as forgotten.
-  record.phase = 'idle'
-  record.stop = ''
-  record.stop_for = ''
+  release()
   -- As where a tick is given back: the schedule may apply only after that tick because the tick was decided.
   record.since = math.min(record.since, record.tick - 1)
   if not has_ran(record.tick) then add_leap(record.tick - 1, record.tick, LOST) end
