@@ -45,7 +45,7 @@ pub(crate) struct SpareConnection;
 /// The paths of probes.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// The first parts of paths that programs ask for: what is absent there is no page, whoever asks.
+/// The first segments of paths for programs. Below them, an unknown address is answered with a problem, also to a browser.
 const FOR_PROGRAMS: [&str; 4] = ["api", "metrics", "healthz", "readyz"];
 
 /// The way out of an address that does not exist.
