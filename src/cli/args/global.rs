@@ -136,8 +136,9 @@ pub enum ReadCommand {
     #[command(
         after_help = "On a terminal stderr lines are red; in a pipe each line is as stored: time (UTC), out or err, text.\n\n\
         The replica of a run on another machine is asked for its output through the store. If it does not answer, the last 4 KiB \
-        are shown, which the store keeps.\n\n\
-        Exit codes: 0 shown, 1 its replica does not answer, or there is no run."
+        are shown, which the store keeps. With --follow, it is waited for while it may hold the run's lock.\n\n\
+        Exit codes: 0 shown, 1 its replica does not answer, or there is no run, 2 unknown job, 69 store unreachable, 78 no usable \
+        [cluster]."
     )]
     Logs(LogsArgs),
     /// Show what operators did, by command or over HTTP, and what was refused
