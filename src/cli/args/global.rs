@@ -117,7 +117,8 @@ pub enum ReadCommand {
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
     #[command(
-        after_help = "Oldest first; runs that have not ended come last. The store keeps the newest 200 ticks of each job.\n\n\
+        after_help = "In the order in which they ended, the newest last; runs that have not ended come after them. The store keeps \
+        the newest 200 ticks of each job.\n\n\
         Examples:\n  \
         solocron history backup -n 5\n  \
         solocron history --failed --since 2d"
