@@ -107,11 +107,13 @@ pub enum ReadCommand {
     Next(NextArgs),
     /// Show what is wrong, the replicas, and every job's lock and last outcome
     #[command(
-        after_help = "What is wrong comes first. Times are the store's. With JOB: its schedule in words, its policies, its last \
-        runs and its coming ticks.\n\n\
+        after_help = "What is wrong comes first. Times are the store's. With JOB: its schedule in words, its policies, its coming \
+        ticks, its last runs, and the last acts on it.\n\n\
         HISTORY and `ticks` draw the newest ticks, the last one at the right. A bar is a run that succeeded: the longer it took, \
         the higher the bar. Other signs: ✗ did not succeed, ◇ skipped, ◆ missed, ↻ succeeded as a rerun, □ killed, ? not known; \
         with --ascii 1 to 8, and x s m r k ?.\n\n\
+        With --watch on a terminal, the state has the whole screen, and `q` or Ctrl-C brings back what was there before. While \
+        the store does not answer, it says why, and tries again.\n\n\
         Exit codes: 0 (1 with --check, when anything is wrong), 2 unknown job, 69 store unreachable, 78 no usable [cluster]."
     )]
     Status(StatusArgs),
@@ -319,7 +321,7 @@ pub struct StatusArgs {
     /// Exit 1 when anything is wrong
     #[arg(long)]
     pub check: bool,
-    /// Show it anew every two seconds, until Ctrl-C; on a terminal in place
+    /// Show it anew every two seconds, until `q` or Ctrl-C
     #[arg(long, conflicts_with_all = ["check", "format"])]
     pub watch: bool,
     /// Draw with letters and digits, for terminals without Unicode
