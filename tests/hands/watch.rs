@@ -19,7 +19,7 @@ fn on_terminal(words: &str) -> (Scene, Program, Program) {
     replica.wait_for_event("replica started");
     make_fifo(&scene.path("keys"));
     // The shell lives on after Ctrl-C.
-    let line = "trap : INT; sh -c 'echo pid $$; exec $SOLOCRON $WORDS'; echo code $?; stty -a";
+    let line = "trap : INT; sh -c 'tty; echo pid $$; exec $SOLOCRON $WORDS'; echo code $?; stty -a";
     let mut command = Command::new("sh");
     scene.equip(&mut command).args(["-c", "exec script -qec \"$LINE\" /dev/null <> keys"]);
     command.env("LINE", line).env("SHELL", "/bin/sh").env("TERM", "xterm").env("WORDS", words);
@@ -53,6 +53,16 @@ fn a_watch_on_a_terminal_gives_the_screen_back_when_it_is_left_in_any_way() {
         }
         assert_left(&shell.wait().log, code);
     }
+}
+
+#[test]
+fn a_watch_keeps_to_the_size_of_its_terminal_when_that_gets_smaller() {
+    let (_scene, _replica, mut shell) = on_terminal("status --watch");
+    let terminal = shell.wait_for("with its name", |line| line.starts_with("/dev/"));
+    shell.wait_for("of its table", |line| line.contains("HEARTBEAT"));
+    let resized = Command::new("stty").args(["-F", &terminal, "rows", "4", "cols", "80"]).status();
+    assert!(resized.expect("a program").success());
+    shell.wait_for("about the rest", |line| line.ends_with(" more lines; a taller terminal shows them"));
 }
 
 #[test]
