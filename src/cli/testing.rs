@@ -1,6 +1,9 @@
 //! Parses command lines for tests, and captures what commands print.
 
+use std::io::{self, Write};
+
 use clap::Parser;
+use tokio::sync::mpsc;
 
 use super::args::global::{Cli, CliCommand, ReadCommand};
 use super::print::output::Screen;
@@ -28,4 +31,26 @@ pub(crate) async fn printed<T>(command: impl AsyncFnOnce(&mut Screen<'_>) -> T) 
     drop(screen);
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (result, text(out), text(err))
+}
+
+/// Passes on what is written to it.
+pub(crate) struct Wire(pub(crate) mpsc::UnboundedSender<String>);
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(String::from_utf8_lossy(bytes).into_owned()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads what was written until this text comes.
+pub(crate) async fn until(wire: &mut mpsc::UnboundedReceiver<String>, text: &str) {
+    let mut seen = String::new();
+    while !seen.contains(text) {
+        seen.push_str(&wire.recv().await.unwrap_or_else(|| panic!("ended without `{text}`: {seen}")));
+    }
 }

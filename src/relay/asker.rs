@@ -1,5 +1,5 @@
 //! The side that asks. It collects what a replica left for it, in order and without gaps, asks again for what was lost, and
-//! gives up on a replica that does not answer.
+//! tells when a replica does not answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,10 +67,14 @@ pub struct RemoteOutput {
     /// When the replica answered last; before that, when it was asked first.
     heard: Option<Instant>,
     has_answered: bool,
+    /// Whether the caller knows that the replica does not answer.
+    is_silence_told: bool,
     /// Since when the replica has been answering too many others, and when it is asked again.
     busy: Option<(Instant, Instant)>,
     /// Since when the store has not answered.
     outage: Option<Instant>,
+    /// The pause after the next look without news.
+    pause: Duration,
 }
 
 impl RemoteOutput {
@@ -89,8 +93,10 @@ impl RemoteOutput {
             ended: None,
             heard: None,
             has_answered: false,
+            is_silence_told: false,
             busy: None,
             outage: None,
+            pause: PAUSES.0,
         }
     }
 
@@ -104,6 +110,11 @@ impl RemoteOutput {
         self.has_answered
     }
 
+    /// Whether the store did not answer when it was asked last.
+    pub fn is_store_away(&self) -> bool {
+        self.outage.is_some()
+    }
+
     /// Asks from now on for what is printed so far alone, or for what follows, too. An answer to the former takes no more of
     /// the replica's time than it needs.
     pub fn ask_up_to_now(&mut self, up_to_now: bool) {
@@ -115,22 +126,36 @@ impl RemoteOutput {
         self.start = start;
         self.collected.clear();
         (self.asked, self.ended, self.heard, self.busy) = (None, None, None, None);
+        self.is_silence_told = false;
     }
 
     /// Waits for the next news. While the run prints nothing, an empty piece tells every second that its replica is there.
-    /// After news that are no piece, the next call asks again.
+    /// After news that are no piece, the next call asks again: a silent replica once the store has dropped the last question, so
+    /// that it finds few of them when it is back.
     ///
     /// # Errors
     /// If the store refuses the question, or does not answer for a minute.
     pub async fn next(&mut self) -> Result<OutputNews, StoreError> {
-        let mut pause = PAUSES.0;
         loop {
-            if let Some(news) = self.look().await? {
+            if let Some(news) = self.look_for_a_moment().await? {
                 return Ok(news);
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSES.1);
         }
+    }
+
+    /// Looks once and, if there is no news, waits for a moment, the longer the longer there is none.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub async fn look_for_a_moment(&mut self) -> Result<Option<OutputNews>, StoreError> {
+        let news = self.look().await?;
+        if news.is_some() {
+            self.pause = PAUSES.0;
+        } else {
+            sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(PAUSES.1);
+        }
+        Ok(news)
     }
 
     /// Looks once; `None` if there is no news yet.
@@ -162,6 +187,9 @@ impl RemoteOutput {
             return now >= again;
         }
         let Some(asked) = self.asked else { return true };
+        if self.is_silence_told {
+            return now.duration_since(asked) >= TTL;
+        }
         let since = self.heard.map_or(asked, |heard| heard.max(asked));
         !self.is_silent(now) && now.duration_since(since) >= self.patience() / 2
     }
@@ -179,6 +207,9 @@ impl RemoteOutput {
         self.part = 0;
         self.collected.clear();
         self.asked = Some(now);
+        if self.is_silence_told {
+            self.heard = Some(now);
+        }
         self.heard.get_or_insert(now);
         if let Some((_, again)) = &mut self.busy {
             *again = now + ASK_AGAIN.0;
@@ -234,7 +265,7 @@ impl RemoteOutput {
     fn news_of(&mut self, answer: OutputAnswer) -> Option<OutputNews> {
         let now = Instant::now();
         self.part = self.part.saturating_add(1);
-        (self.heard, self.has_answered) = (Some(now), true);
+        (self.heard, self.has_answered, self.is_silence_told) = (Some(now), true, false);
         if answer.end == Some(OutputEnd::Busy) {
             let since = self.busy.map_or(now, |(since, _)| since);
             self.busy = Some((since, now + ASK_AGAIN.0));
@@ -268,7 +299,11 @@ impl RemoteOutput {
         if let Some((since, _)) = self.busy {
             return (now.duration_since(since) >= ASK_AGAIN.1).then(|| self.end(OutputNews::Busy));
         }
-        self.is_silent(now).then(|| self.end(OutputNews::Silent))
+        if !self.is_silent(now) {
+            return None;
+        }
+        (self.heard, self.is_silence_told) = (Some(now), true);
+        Some(OutputNews::Silent)
     }
 
     /// Ends the answers: whoever goes on asks again.

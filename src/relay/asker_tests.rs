@@ -127,6 +127,20 @@ async fn a_replica_that_does_not_answer_is_asked_twice_and_given_up_after_two_se
 }
 
 #[tokio::test]
+async fn a_silent_replica_is_asked_again_once_its_last_question_is_gone_and_heard_before() {
+    let mut scene = Scene::new(LogStart::Byte(0)).await;
+    assert_eq!(scene.output.next().await, Ok(OutputNews::Silent));
+    assert_eq!(scene.output.next().await, Ok(OutputNews::Silent), "it is told again");
+    assert_eq!(scene.questions().await.len(), 2, "no further one was left");
+    let asked = scene.output.asked.expect("it was asked");
+    assert!(!scene.output.is_question_due(asked + TTL - Duration::from_millis(1)));
+    assert!(scene.output.is_question_due(asked + TTL));
+    scene.leave(&[answer(2, 0, 0, "one\n", Some(OutputEnd::Pause))]).await;
+    assert_eq!(scene.output.next().await, Ok(piece(0, "one\n")));
+    assert!(scene.output.is_question_due(Instant::now()), "it is there again");
+}
+
+#[tokio::test]
 async fn a_replica_that_is_busy_is_asked_again() {
     let mut scene = Scene::new(LogStart::Byte(0)).await;
     scene.question().await;

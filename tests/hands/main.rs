@@ -19,6 +19,7 @@ mod stage;
 mod trigger;
 mod unlock;
 mod waits;
+mod watch;
 
 on_both_stores! {
     crate::stage::Place::local(), crate::stage::Place::redis();

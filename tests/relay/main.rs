@@ -45,10 +45,12 @@ on_both_stores! {
 
 on_redis! {
     of_a_frozen_replica_the_kept_tail_is_printed_and_the_exit_code_is_1 in logs,
-    a_replica_that_freezes_while_it_is_followed_is_given_up in live,
-    of_a_triggered_run_whose_replica_freezes_the_kept_tail_is_printed_at_its_end in live,
+    a_replica_that_freezes_for_a_moment_is_waited_for_and_costs_no_line in live,
+    a_replica_that_stays_frozen_is_followed_to_the_recorded_end_of_its_run in live,
+    a_follower_waits_for_a_store_that_is_away_for_a_moment in live,
+    a_triggered_run_whose_replica_freezes_for_a_moment_loses_no_line in live,
     of_a_triggered_run_whose_replica_is_killed_nobody_says_that_it_printed_nothing in live,
-    a_store_that_is_away_for_a_moment_costs_no_line in live,
+    a_store_that_is_away_for_a_moment_costs_no_line_of_a_triggered_run in live,
     nothing_is_left_20_s_after_a_follower_was_killed in live,
     forged_wakes_change_nothing in questions,
 }

@@ -107,17 +107,20 @@ pub enum ReadCommand {
     Next(NextArgs),
     /// Show what is wrong, the replicas, and every job's lock and last outcome
     #[command(
-        after_help = "What is wrong comes first. Times are the store's. With JOB: its schedule in words, its policies, its last \
-        runs and its coming ticks.\n\n\
+        after_help = "What is wrong comes first. Times are the store's. With JOB: its schedule in words, its policies, its coming \
+        ticks, its last runs, and the last acts on it.\n\n\
         HISTORY and `ticks` draw the newest ticks, the last one at the right. A bar is a run that succeeded: the longer it took, \
         the higher the bar. Other signs: ✗ did not succeed, ◇ skipped, ◆ missed, ↻ succeeded as a rerun, □ killed, ? not known; \
         with --ascii 1 to 8, and x s m r k ?.\n\n\
+        With --watch on a terminal, the state has the whole screen, and `q` or Ctrl-C brings back what was there before. While \
+        the store does not answer, it says why, and tries again.\n\n\
         Exit codes: 0 (1 with --check, when anything is wrong), 2 unknown job, 69 store unreachable, 78 no usable [cluster]."
     )]
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
     #[command(
-        after_help = "Oldest first; runs that have not ended come last. The store keeps the newest 200 ticks of each job.\n\n\
+        after_help = "In the order in which they ended, the newest last; runs that have not ended come after them. The store keeps \
+        the newest 200 ticks of each job.\n\n\
         Examples:\n  \
         solocron history backup -n 5\n  \
         solocron history --failed --since 2d"
@@ -136,8 +139,9 @@ pub enum ReadCommand {
     #[command(
         after_help = "On a terminal stderr lines are red; in a pipe each line is as stored: time (UTC), out or err, text.\n\n\
         The replica of a run on another machine is asked for its output through the store. If it does not answer, the last 4 KiB \
-        are shown, which the store keeps.\n\n\
-        Exit codes: 0 shown, 1 its replica does not answer, or there is no run."
+        are shown, which the store keeps. With --follow, it is waited for while it may hold the run's lock.\n\n\
+        Exit codes: 0 shown, 1 its replica does not answer, or there is no run, 2 unknown job, 69 store unreachable, 78 no usable \
+        [cluster]."
     )]
     Logs(LogsArgs),
     /// Show what operators did, by command or over HTTP, and what was refused
@@ -317,7 +321,7 @@ pub struct StatusArgs {
     /// Exit 1 when anything is wrong
     #[arg(long)]
     pub check: bool,
-    /// Show it anew every two seconds, until Ctrl-C; on a terminal in place
+    /// Show it anew every two seconds, until `q` or Ctrl-C
     #[arg(long, conflicts_with_all = ["check", "format"])]
     pub watch: bool,
     /// Draw with letters and digits, for terminals without Unicode

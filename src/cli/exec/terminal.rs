@@ -24,10 +24,14 @@ pub(crate) fn rows_of(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
     told.filter(|rows| *rows > 0 && stream.is_terminal())
 }
 
+/// Whether nothing that is on the terminal can be replaced.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
 /// Returns the width of stderr; `None` unless it is a terminal on which a line can be rewritten.
 pub(crate) fn rewritable_columns() -> Option<usize> {
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    columns_of(&io::stderr()).filter(|_| !is_dumb)
+    columns_of(&io::stderr()).filter(|_| !is_dumb())
 }
 
 /// The terminal of this process, if the process was in its foreground.

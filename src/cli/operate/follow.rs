@@ -12,7 +12,7 @@ use crate::cli::exit::Failure;
 use crate::cli::print::output::Screen;
 use crate::cli::read::logs::elsewhere::NOT_KEPT;
 use crate::cli::read::logs::reader::LogText;
-use crate::cli::read::logs::remote_text::{RemoteText, TextEnd, TextNews};
+use crate::cli::read::logs::remote_text::{RemoteText, TextNews};
 use crate::cli::read::logs::unreadable;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::{HistoryEntry, Record};
@@ -57,7 +57,7 @@ struct RemoteLog {
     /// `None` once no more comes.
     text: Option<RemoteText>,
     has_printed: bool,
-    /// Whether some of it was not received.
+    /// Whether some of it was not received, which was said.
     has_failed: bool,
 }
 
@@ -189,17 +189,18 @@ impl RemoteLog {
             let Some(news) = text.look().await else { return Ok(()) };
             if self.print(news, screen)? {
                 screen.say(
-                    "note: once the run has ended, the end of its output is printed, if the store has it\n",
+                    "note: if that lasts, the end of the output is printed once the run has ended, if the store has it\n",
                 );
             }
         }
         Ok(())
     }
 
-    /// Prints news of the output. Returns whether the rest of it cannot be received, which is said.
+    /// Prints news of the output. Returns whether it has just been said that the rest of it cannot be received.
     fn print(&mut self, news: TextNews, screen: &mut Screen<'_>) -> Result<bool, Failure> {
-        let end = match news {
+        let why = match news {
             TextNews::Text { text, .. } => {
+                self.has_failed = false;
                 // Every second without output.
                 if !text.is_empty() {
                     self.has_printed = true;
@@ -207,22 +208,36 @@ impl RemoteLog {
                 }
                 return Ok(false);
             }
-            TextNews::End(end) => end,
+            TextNews::Silent(_) if self.has_failed => return Ok(false),
+            TextNews::Silent(why) => why,
+            TextNews::End(end) => {
+                self.end(screen)?;
+                let Some(why) = end.complaint(&self.node) else {
+                    self.has_failed = false;
+                    return Ok(false);
+                };
+                why
+            }
         };
-        if let Some(text) = self.text.take() {
-            screen.print_output(&text.rest())?;
-        }
-        let TextEnd::Failed(why) = end else { return Ok(false) };
         screen.say(&format!("warning: {why}\n"));
         self.has_failed = true;
         Ok(true)
+    }
+
+    /// Prints a last line without its newline. No more comes.
+    fn end(&mut self, screen: &mut Screen<'_>) -> Result<(), Failure> {
+        self.text.take().map_or(Ok(()), |text| screen.print_output(&text.rest()).map(drop))
     }
 
     /// Prints, after the end of the run, the rest of its output or, if that is not to be had, the end that the store keeps.
     async fn print_rest(mut self, entry: &HistoryEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
         while let Some(text) = &mut self.text {
             let news = text.next().await;
+            let is_silent = matches!(news, TextNews::Silent(_));
             self.print(news, screen)?;
+            if is_silent {
+                self.end(screen)?;
+            }
         }
         if self.has_failed && entry.tail.as_ref().is_none_or(String::is_empty) {
             screen.say(NOT_KEPT);

@@ -1,5 +1,6 @@
 //! How commands print: on stdout and stderr, in colour or not, as tables, as log lines.
 
+pub(super) mod alternate_screen;
 pub(super) mod escapes;
 pub(super) mod log_writer;
 pub(super) mod logging;

@@ -9,7 +9,7 @@ use std::pin::pin;
 use anstream::{AutoStream, ColorChoice};
 use tokio::time::{Instant, sleep};
 
-use crate::cli::exec::terminal::{columns_of, rewritable_columns, rows_of};
+use crate::cli::exec::terminal::{columns_of, is_dumb, rewritable_columns, rows_of};
 use crate::cli::exit::Failure;
 
 use super::escapes::{escape_for_terminal, escape_json, escape_text};
@@ -72,6 +72,18 @@ impl<'a> Screen<'a> {
             waits: WaitLine::default(),
             out_colour: false,
             err_colour: false,
+        }
+    }
+
+    /// Whether stdout is a terminal whose text can be replaced as a whole.
+    pub(crate) fn is_whole_terminal(&self) -> bool {
+        self.columns.is_some() && !is_dumb()
+    }
+
+    /// Reads the size of the terminal again: its window may have another size by now.
+    pub(crate) fn measure(&mut self) {
+        if self.columns.is_some() {
+            (self.columns, self.rows) = (columns_of(&io::stdout()), rows_of(&io::stdout()));
         }
     }
 

@@ -102,6 +102,6 @@ impl<'a> ActView<'a> {
     }
 }
 
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;

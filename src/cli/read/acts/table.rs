@@ -11,7 +11,7 @@ use crate::view::text::time_format::utc;
 const OPTIONAL: [&str; 2] = ["FROM", "WHY"];
 
 /// Returns the table, for a terminal of this width.
-pub(super) fn text(
+pub(crate) fn text(
     notes: &[ActNote],
     is_one_job: bool,
     is_absent: &dyn Fn(&JobName) -> bool,

@@ -1,5 +1,5 @@
-//! `history`: past ticks and their outcomes, over all replicas, oldest first; runs that have not ended come last. Times are the
-//! store's.
+//! `history`: past ticks and their outcomes, over all replicas, in the order in which they ended; runs that have not ended come
+//! last. Times are the store's.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

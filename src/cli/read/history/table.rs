@@ -58,8 +58,14 @@ pub(crate) fn text(
     }
     table.fit(columns, &OPTIONAL);
     let folded = past.iter().any(|tick| tick.after.is_some() && tick.count != Some(1));
-    let legend = if folded { "×N: N consecutive ticks, newest shown\n" } else { "" };
-    table.render() + &TextStyle::Quiet.paint(legend)
+    let mut legend = String::new();
+    if folded {
+        legend.push_str("×N: N consecutive ticks, newest shown\n");
+    }
+    if !past.is_sorted_by_key(|tick| tick.tick_ms) {
+        legend.push_str("in the order in which they ended\n");
+    }
+    table.render() + &TextStyle::Quiet.paint(&legend)
 }
 
 /// Returns the time in UTC without the beginning that it has in common with `other`: the year, or the date.

@@ -116,6 +116,21 @@ async fn outcomes_and_nodes_are_chosen_and_what_is_left_out_does_not_count() {
 }
 
 #[tokio::test]
+async fn rows_whose_ticks_are_not_in_order_say_which_order_they_are_in() {
+    let bench = eventful().await;
+    let legend = "in the order in which they ended\n";
+    assert!(!shown(&bench, "history").await.contains(legend));
+    // This tick has ended, and the run of an earlier one has not.
+    bench.at(7_200);
+    let run = bench.win("payout", "n1", 4, 7_200).await;
+    bench.at(7_210);
+    bench.finish("payout", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    let text = shown(&bench, "history").await;
+    assert!(text.ends_with(legend), "{text}");
+    assert!(!shown(&bench, "history payout").await.contains(legend));
+}
+
+#[tokio::test]
 async fn a_job_that_the_file_does_not_name_is_marked() {
     let bench = eventful().await;
     let ReadCommand::History(args) = reading("history") else { panic!("it is one") };

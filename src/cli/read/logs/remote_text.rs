@@ -29,6 +29,8 @@ pub(in crate::cli) enum TextNews {
         /// Whether the run has printed nothing more so far.
         is_newest: bool,
     },
+    /// The replica does not answer now, for this reason. It is asked again with the next call.
+    Silent(String),
     /// No more follows.
     End(TextEnd),
 }
@@ -40,8 +42,21 @@ pub(in crate::cli) enum TextEnd {
     Over,
     /// The replica has no log of the run.
     Absent,
-    /// The rest cannot be read, for this reason.
-    Failed(String),
+    /// The replica cannot read the rest, for this reason.
+    Unreadable(String),
+    /// The store passes no question on, for this reason.
+    NotAsked(StoreError),
+}
+
+impl TextEnd {
+    /// Returns for people why the rest of the output of a run on this replica is not known; `None` if it is.
+    pub(in crate::cli) fn complaint(&self, node: &str) -> Option<String> {
+        match self {
+            Self::Over | Self::Absent => None,
+            Self::Unreadable(why) => Some(why.clone()),
+            Self::NotAsked(error) => Some(format!("{node} cannot be asked for its output: {error}")),
+        }
+    }
 }
 
 impl RemoteText {
@@ -62,9 +77,14 @@ impl RemoteText {
         self
     }
 
+    /// Returns the run and its replica.
+    pub(in crate::cli) fn source(&self) -> &OutputSource {
+        self.output.source()
+    }
+
     /// Returns the replica.
     pub(in crate::cli) fn node(&self) -> &NodeName {
-        &self.output.source().node
+        &self.source().node
     }
 
     /// Whether the replica has answered.
@@ -72,10 +92,21 @@ impl RemoteText {
         self.output.has_answered()
     }
 
+    /// Whether the store did not answer when it was asked last.
+    pub(in crate::cli) fn is_store_away(&self) -> bool {
+        self.output.is_store_away()
+    }
+
     /// Waits for the next news: while the run prints nothing, an empty text every second.
     pub(in crate::cli) async fn next(&mut self) -> TextNews {
         let news = self.output.next().await;
         self.news_of(news)
+    }
+
+    /// Looks once and, if there is no news, waits for a moment.
+    pub(in crate::cli) async fn look_for_a_moment(&mut self) -> Option<TextNews> {
+        let news = self.output.look_for_a_moment().await.transpose()?;
+        Some(self.news_of(news))
     }
 
     /// Looks once; `None` if there is no news yet.
@@ -92,13 +123,13 @@ impl RemoteText {
     fn news_of(&mut self, news: Result<OutputNews, StoreError>) -> TextNews {
         let news = match news {
             Ok(news) => news,
-            Err(error) => {
-                let why = format!("{} cannot be asked for its output: {error}", self.node());
-                return TextNews::End(TextEnd::Failed(why));
-            }
+            Err(error) => return TextNews::End(TextEnd::NotAsked(error)),
         };
         if let Some(why) = news.complaint(self.node()) {
-            return TextNews::End(TextEnd::Failed(why));
+            return match news {
+                OutputNews::Unreadable(_) => TextNews::End(TextEnd::Unreadable(why)),
+                _ => TextNews::Silent(why),
+            };
         }
         match news {
             OutputNews::Piece(piece) => {

@@ -1,6 +1,6 @@
 //! What `logs` shows of runs on this node and on others.
 
-use std::io::{self, Write};
+use std::io;
 
 use clap::Parser;
 use tokio::sync::mpsc;
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::args::global::{Cli, CliCommand, ReadCommand};
-use crate::cli::testing::printed;
+use crate::cli::testing::{Wire, printed, until};
 use crate::job::{Cause, Fence, JobName, Tick, Verdict};
 use crate::metrics::HttpTally;
 use crate::relay::{LocalOutput, OutputResponder};
@@ -284,27 +284,6 @@ async fn the_log_of_a_job_that_was_taken_out_of_the_file_is_shown() {
     }
 }
 
-/// Passes on what is written to it.
-struct Wire(mpsc::UnboundedSender<String>);
-
-impl Write for Wire {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send(String::from_utf8_lossy(bytes).into_owned()).map_err(|_| io::ErrorKind::BrokenPipe)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-async fn until(wire: &mut mpsc::UnboundedReceiver<String>, text: &str) {
-    let mut seen = String::new();
-    while !seen.contains(text) {
-        seen.push_str(&wire.recv().await.unwrap_or_else(|| panic!("ended without `{text}`: {seen}")));
-    }
-}
-
 #[tokio::test]
 async fn a_followed_run_is_shown_as_it_goes_on_until_it_ends() {
     let bench = bench().await;
@@ -324,6 +303,45 @@ async fn a_followed_run_is_shown_as_it_goes_on_until_it_ends() {
     };
     let (exit, ()) = tokio::join!(follower, replica);
     assert_eq!(exit.expect("followed"), Exit::Done);
+}
+
+#[tokio::test]
+async fn a_silent_replica_is_followed_until_the_end_of_the_run_is_recorded() {
+    let bench = bench().await;
+    bench.open("backup").await;
+    bench.at(600);
+    let lease = bench.win("backup", "n2", 2, 600).await;
+    let (out, mut lines) = mpsc::unbounded_channel();
+    let (err, mut notes) = mpsc::unbounded_channel();
+    let follower = async {
+        let mut screen = Screen::plain(Wire(out), Wire(err));
+        logs(&bench, "backup --follow", &mut screen).await
+    };
+    let cluster = async {
+        until(&mut notes, "n2 does not answer: waiting for it while the run may go on\n").await;
+        bench.finish("backup", lease, Verdict::plain(Outcome::Failed), Some(3)).await;
+        until(&mut notes, "warning: n2 does not answer\nnote: these are its last 4 KiB").await;
+        until(&mut lines, &format!("the end of run {}\n", run_id(2))).await;
+        until(&mut notes, &format!("run {} ended: failed, exit 3\n", run_id(2))).await;
+    };
+    let (exit, ()) = tokio::join!(follower, cluster);
+    assert_eq!(exit.expect("shown"), Exit::Failed);
+}
+
+#[tokio::test]
+async fn a_silent_replica_whose_lock_has_ended_is_given_up_if_nobody_records_the_end() {
+    let bench = bench().await;
+    bench.open("backup").await;
+    bench.at(600);
+    bench.win("backup", "n2", 2, 600).await;
+    bench.at(631);
+    let (exit, out, message) = shown(&bench, "backup --follow").await;
+    assert_eq!((exit, out.lines().count()), (Exit::Failed, 1), "{out}");
+    let run = run_id(2);
+    assert!(
+        message.starts_with(&format!("n2 does not answer, the lock of run {run} has ended, and the store")),
+        "{message}"
+    );
 }
 
 #[tokio::test]

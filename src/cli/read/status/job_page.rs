@@ -1,9 +1,10 @@
 //! What `status JOB` prints for people below the tables: the job's schedule and policies, its coming ticks, how it stands, its
-//! newest ticks in one line, its newest success, the failures since, and its last runs.
+//! newest ticks in one line, its newest success, the failures since, its last runs, and the last acts on it.
 
-use crate::cli::read::history::table;
+use crate::cli::read::{acts, history};
 use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
 use crate::lease::Record;
+use crate::operate::audit::ActNote;
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
 use crate::view::job::{JobCondition, JobState};
@@ -58,9 +59,18 @@ pub(super) fn text(job: &JobState, snapshot: &Snapshot, view: &StatusView, look:
     if !past.is_empty() {
         let from = past.len().saturating_sub(LAST);
         text.push('\n');
-        text.push_str(&table::text(&past[from..], true, snapshot, look.columns));
+        text.push_str(&history::table::text(&past[from..], true, snapshot, look.columns));
     }
     text
+}
+
+/// Returns the last acts on the job, as `acts` shows them, or why they cannot be read.
+pub(super) fn acts(notes: &Result<Vec<ActNote>, String>, look: StatusLook) -> String {
+    match notes {
+        Ok(notes) if notes.is_empty() => String::new(),
+        Ok(notes) => format!("\n{}", acts::table::text(notes, true, &|_| false, look.columns)),
+        Err(why) => format!("\nthe last acts on it cannot be read: {why}\n"),
+    }
 }
 
 fn coming<'a>(job: &JobState, spec: &'a JobSpec, snapshot: &Snapshot) -> impl Iterator<Item = Tick> + 'a {

@@ -3,6 +3,7 @@
 use crate::cli::args::global::ReadCommand;
 use crate::cli::testing::{printed, reading};
 use crate::job::{Outcome, Reason, Verdict};
+use crate::operate::audit::{ActKind, ActNote, ActRequest, ActResult, FROM_COMMAND_LINE, append_note};
 use crate::store::Beat;
 use crate::time::UtcMillis;
 use crate::view::job::Definition;
@@ -215,67 +216,6 @@ async fn jobs_are_counted_by_their_conditions_and_a_job_by_name_tells_its_own() 
     }
 }
 
-/// A reader that closes the pipe after it has read twice.
-#[derive(Default)]
-struct TwoReadings(Vec<String>);
-
-impl std::io::Write for TwoReadings {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() == 2 {
-            return Err(std::io::ErrorKind::BrokenPipe.into());
-        }
-        if !bytes.is_empty() {
-            self.0.push(String::from_utf8_lossy(bytes).into_owned());
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
-    let bench = healthy().await;
-    let ReadCommand::Status(args) = reading("status --watch") else { panic!("another command") };
-    let (jobs, mut out) = (bench.jobs(), TwoReadings::default());
-    let mut screen = Screen::plain(&mut out, Vec::new());
-    let exit = watch(&args, &jobs, bench.expected(), &bench.store, &mut screen).await;
-    drop(screen);
-    assert_eq!(exit.expect("shown"), Exit::Done);
-    assert!(out.0.iter().all(|text| text.starts_with("ok: 2 replicas")), "{:?}", out.0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_watched_status_without_news_says_for_how_long_and_keeps_what_it_showed() {
-    let failure = Failure::failed("no answer from redis://a within 2s".to_owned());
-    assert_eq!(without_news(&failure, None), "error: no answer from redis://a within 2s\n");
-    let last = LastPage { text: "ok: 2 replicas, 3 jobs\n".into(), at: Instant::now() };
-    tokio::time::advance(Duration::from_secs(12)).await;
-    let shown = anstream::adapter::strip_str(&without_news(&failure, Some(&last))).to_string();
-    assert_eq!(
-        shown,
-        "no news for 12s: no answer from redis://a within 2s\nbefore that:\n\nok: 2 replicas, 3 jobs\n"
-    );
-}
-
-#[test]
-fn a_watched_status_that_is_higher_than_the_terminal_keeps_what_is_wrong_on_it() {
-    let text = "2 problems\n  - one\n  - \u{1b}[31mtwo\u{1b}[0m which is longer\n\nREPLICA\nn1\n";
-    assert_eq!(fitted(text, 80, 7), text, "the cursor has a row of its own");
-    assert_eq!(
-        fitted(text, 80, 6),
-        "2 problems\n  - one\n  - \u{1b}[31mtwo\u{1b}[0m which is longer\n\n… and 2 more lines; a taller terminal shows them\n"
-    );
-    // The third line takes two rows.
-    assert_eq!(fitted(text, 14, 8), text);
-    assert_eq!(
-        fitted(text, 14, 5),
-        "2 problems\n  - one\n… and 4 more lines; a taller terminal shows them\n"
-    );
-}
-
 #[tokio::test]
 async fn a_failing_job_is_shown_with_its_newest_success_and_the_failures_since() {
     let bench = Bench::new(FILE).await;
@@ -307,4 +247,38 @@ async fn a_failing_job_is_shown_with_its_newest_success_and_the_failures_since()
         bench.finish("backup", lease, Verdict::plain(outcome), None).await;
         assert_eq!(page().await, expected, "{outcome}");
     }
+}
+
+#[tokio::test]
+async fn a_job_by_name_is_shown_with_the_last_three_acts_on_it_and_others_are_not() {
+    let bench = healthy().await;
+    let acts = async |line: &str| {
+        let (_, out) = shown(&bench, line).await;
+        let acts = out.lines().skip_while(|line| !line.starts_with("AT (UTC)"));
+        acts.skip(1)
+            .map(|line| line.split("  ").map(str::trim).collect::<Vec<_>>().join("|"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(acts("status backup").await, [""; 0]);
+    for (job, act, why) in [
+        ("backup", ActKind::Kill, None),
+        ("backup", ActKind::Pause, Some("month end")),
+        ("payout", ActKind::Trigger, None),
+        ("backup", ActKind::Resume, None),
+        ("backup", ActKind::Trigger, None),
+    ] {
+        let job = &bench.spec(job).name;
+        let request = ActRequest { by: "ann@db1", from: FROM_COMMAND_LINE, act, job, why };
+        let note = ActNote::of(&request, &ActResult::Done(&"done"), bench.now());
+        append_note(&bench.store, &note).await.expect("answers");
+    }
+    assert_eq!(
+        acts("status backup").await,
+        [
+            "2026-11-20 12:10:15|ann@db1|pause||done||month end",
+            "2026-11-20 12:10:15|ann@db1|resume|done",
+            "2026-11-20 12:10:15|ann@db1|trigger|done",
+        ]
+    );
+    assert_eq!(acts("status").await, [""; 0]);
 }
