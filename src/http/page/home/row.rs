@@ -166,7 +166,7 @@ pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str) -> PageP
     let (now, spec) = (snapshot.now, job.spec());
     let decided = job.decided().next_back();
     let last = decided.as_ref().map(|tick| LastTick {
-        text: ended(&tick.verdict(), tick.exit(), tick.outcome),
+        text: ended(&tick.verdict_in_words(), tick.exit(), tick.outcome),
         link: tick.run.map(|run| run_link(&job.name, run)),
         at: RelativeTime { at: tick.ended(), now },
         node: tick.node.as_ref().map(ToString::to_string),
@@ -204,12 +204,12 @@ pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str) -> PageP
     PagePart::of(format!("job-{}", job.name), &row)
 }
 
-/// Returns `failed, exit code 3`, `killed (operator)`.
-pub(crate) fn ended(verdict: &str, exit: Option<String>, outcome: Outcome) -> String {
+/// Returns how a tick ended, in these words, with how its command ended: `failed, exit code 3`.
+pub(crate) fn ended(words: &str, exit: Option<String>, outcome: Outcome) -> String {
     match exit.filter(|exit| outcome != Outcome::Succeeded && exit != "0") {
-        Some(exit) if exit.starts_with("SIG") => format!("{verdict}, {exit}"),
-        Some(exit) => format!("{verdict}, exit code {exit}"),
-        None => verdict.to_owned(),
+        Some(exit) if exit.starts_with("SIG") => format!("{words}, {exit}"),
+        Some(exit) => format!("{words}, exit code {exit}"),
+        None => words.to_owned(),
     }
 }
 

@@ -89,7 +89,7 @@ fn acts_that_could_not_be_read_are_not_told_as_none() {
 #[test]
 fn ticks_that_share_an_entry_stay_one_line_with_their_number() {
     let html = job_html(&Scene::at_three(), "clean-sessions", None, MARIA);
-    assert!(html.contains("missed (store_unreachable) ×5"), "{html}");
+    assert!(html.contains(" missed ×5<br>"), "{html}");
     assert!(html.contains("the store did not answer"), "{html}");
 }
 
