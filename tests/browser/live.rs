@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use solocron::time::{Clock, SystemClock};
 
+use crate::http_client::get;
 use crate::stage::Stage;
 use crate::webdriver::Browser;
 
@@ -117,6 +118,25 @@ fn a_page_says_within_three_seconds_that_the_store_is_away_and_recovers() {
     stage.server.start_again();
     browser.wait_for_text("#top", |text| text.contains("store answers"));
     assert_eq!(browser.count("[id^=job-]"), 30);
+    stage.expect_clean(browser, &[]);
+}
+
+#[test]
+fn a_page_that_is_opened_without_the_store_lists_the_jobs_and_fills_in_what_ran() {
+    let stage = Stage::start();
+    let browser = Browser::start();
+    stage.server.freeze();
+    let is_away = || get(stage.addresses()[0], "/readyz").status == 503;
+    browser.wait_until("an outage", || is_away().then_some(()));
+    browser.open(&stage.page("/"));
+    browser.wait_for_text("#troubles h1", |text| text == "The store does not answer");
+    assert_eq!(browser.count("#jobs tr.unknown time.due"), 30, "every job with its next tick");
+    assert_eq!(browser.count("#jobs tr:not(.unknown) td, #timeline:not([hidden])"), 0, "no state is made up");
+    stage.server.thaw();
+    browser.wait_for_text("#troubles h1", |text| !text.contains("store"));
+    browser.wait_until("what ran", || (browser.count("#jobs tr.ok, #jobs tr.running") > 0).then_some(()));
+    assert_eq!(browser.count("#jobs tr.unknown"), 0);
+    assert_eq!(browser.count("#timeline svg.tl"), 1);
     stage.expect_clean(browser, &[]);
 }
 

@@ -133,13 +133,20 @@ impl TokenBook {
 
     /// Returns the token that a request presents. Takes as long whichever it is, and for one that is wrong.
     pub(crate) fn find(&self, presented: &str) -> Option<&NamedToken> {
+        self.find_by(presented, |known, presented| is_same(known, presented))
+    }
+
+    /// Returns the same by this comparison. It compares every digest, also after the right one.
+    fn find_by(
+        &self,
+        presented: &str,
+        is_same: impl Fn(&TokenDigest, &TokenDigest) -> bool,
+    ) -> Option<&NamedToken> {
         let presented = digest(presented.get(..LONGEST).unwrap_or(presented));
         let mut found = None;
         for token in &self.0 {
             for known in &token.digests {
-                let differs =
-                    known.iter().zip(&presented).fold(0, |sum, (ours, theirs)| sum | (ours ^ theirs));
-                if differs == 0 {
+                if is_same(known, &presented) {
                     found = Some(token);
                 }
             }
@@ -148,12 +155,20 @@ impl TokenBook {
     }
 }
 
+/// Whether two digests are the same. It reads all of their bytes, wherever they differ.
+fn is_same<'d>(ours: impl IntoIterator<Item = &'d u8>, theirs: impl IntoIterator<Item = &'d u8>) -> bool {
+    let bytes = ours.into_iter().zip(theirs);
+    bytes.fold(0, |sum, (ours, theirs)| sum | (ours ^ theirs)) == 0
+}
+
 fn digest(token: &str) -> TokenDigest {
     Sha256::digest(token.as_bytes()).into()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
     use super::*;
 
     const NEW: &str = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG=";
@@ -177,6 +192,40 @@ mod tests {
         assert_eq!(found(&NEW.repeat(2)), Some(("grafana".to_owned(), TokenRight::Read)));
         for wrong in ["", &NEW[1..], &NEW.to_uppercase(), "maria"] {
             assert_eq!(found(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_token_right_or_wrong_is_compared_by_its_hash_with_every_token() {
+        let third = NEW.repeat(2);
+        let book = TokenBook::new(vec![
+            named("maria", TokenRight::Act, &format!("{NEW}\n{OLD}\n")),
+            named("grafana", TokenRight::Read, &third),
+        ]);
+        let book = book.expect("they differ");
+        let all = [NEW, OLD, third.as_str()].map(digest);
+        // One shares its beginning with a right token, one only a byte, one nothing.
+        for presented in [NEW, OLD, &third, &NEW[..43], "a", ""] {
+            let compared = RefCell::new(Vec::new());
+            let found = book.find_by(presented, |known, theirs| {
+                assert_eq!(*theirs, digest(presented));
+                compared.borrow_mut().push(*known);
+                is_same(known, theirs)
+            });
+            assert_eq!(compared.into_inner(), all, "{presented}");
+            assert_eq!(found, book.find(presented), "{presented}");
+        }
+    }
+
+    #[test]
+    fn two_hashes_are_read_to_their_end_wherever_they_differ() {
+        let ours = digest(NEW);
+        for differs_at in [None, Some(0), Some(15), Some(31)] {
+            let (mut theirs, read) = (ours, Cell::new(0));
+            differs_at.into_iter().for_each(|at: usize| theirs[at] ^= 1);
+            let counted = ours.iter().inspect(|_| read.set(read.get() + 1));
+            assert_eq!(is_same(counted, &theirs), differs_at.is_none(), "{differs_at:?}");
+            assert_eq!(read.get(), ours.len(), "{differs_at:?}");
         }
     }
 

@@ -1,11 +1,11 @@
-//! What operators did lately, as the store's feed of acts says. It is read while somebody looks at a job, once a second at
-//! most, and only what is new in it.
+//! What operators did lately, as the store's feed of acts says. It is read while somebody looks at a job, or at what is
+//! wrong, once a second at most, and only what is new in it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::http::state::HttpState;
 use crate::job::JobName;
@@ -59,6 +59,20 @@ impl SeenActs {
 
     /// Returns at most `count` of the last acts on a job. While the store does not answer, those that were read before.
     pub(crate) async fn of_job(&self, shared: &HttpState, job: &JobName, count: usize) -> LastActs {
+        let seen = self.read(shared).await;
+        let notes = seen.notes.iter().rev().filter(|note| note.job == *job).take(count).cloned();
+        LastActs { notes: notes.collect(), unreadable: seen.unreadable, is_read: seen.read_whole.is_some() }
+    }
+
+    /// Returns the last act that was done to each of these jobs, if one is known. One read serves all of them.
+    pub(crate) async fn last_done(&self, shared: &HttpState, jobs: &[JobName]) -> Vec<ActNote> {
+        let seen = self.read(shared).await;
+        let of = |job: &JobName| seen.notes.iter().rfind(|note| note.job == *job && note.is_done()).cloned();
+        jobs.iter().filter_map(of).collect()
+    }
+
+    /// Reads what is new, if the last read is a while ago.
+    async fn read(&self, shared: &HttpState) -> MutexGuard<'_, SeenNotes> {
         let mut seen = self.seen.lock().await;
         let now = shared.clock.boot();
         let is_over = |last: Option<BootInstant>, every| last.is_none_or(|last| now.since(last) >= every);
@@ -68,8 +82,7 @@ impl SeenActs {
             }
             seen.read(shared, now).await;
         }
-        let notes = seen.notes.iter().rev().filter(|note| note.job == *job).take(count).cloned();
-        LastActs { notes: notes.collect(), unreadable: seen.unreadable, is_read: seen.read_whole.is_some() }
+        seen
     }
 }
 

@@ -8,13 +8,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::events::NewsItem;
 use crate::http::state::HttpOptions;
-use crate::job::{JobName, RunId, nearest};
+use crate::job::{JobName, JobSpec, RunId, nearest};
 use crate::news::OwnNews;
 use crate::replica::ReplicaFacts;
 use crate::store::{Concern, Peer, Store};
 use crate::time::{BootInstant, Clock, UtcMillis};
 use crate::view::expected::Expected;
-use crate::view::job::JobList;
+use crate::view::job::{JobList, JobState};
 use crate::view::snapshot::Snapshot;
 use crate::view::timeline::TimelineNews;
 
@@ -110,6 +110,30 @@ pub(crate) struct BoardList {
     pub(crate) as_of: UtcMillis,
 }
 
+/// The jobs of the file, while nothing was read of them.
+#[derive(Debug)]
+pub(crate) struct UnreadJobs {
+    file: Arc<JobsByName>,
+    /// The jobs, sorted by their next ticks.
+    pub(crate) list: Arc<JobList>,
+    /// The time by the store's clock, as far as its last answer tells.
+    now: UtcMillis,
+    /// What the store's clock showed when it last answered.
+    pub(crate) answered: Option<UtcMillis>,
+}
+
+impl UnreadJobs {
+    /// Returns these jobs; a name that the file does not have is left out.
+    pub(crate) fn snapshot<'a>(&self, names: impl IntoIterator<Item = &'a JobName>) -> Snapshot {
+        let states = names.into_iter().filter_map(|name| self.file.get(name)).map(unread_state);
+        Snapshot::of(self.now, Vec::new(), states.collect())
+    }
+}
+
+fn unread_state(spec: &Arc<JobSpec>) -> JobState {
+    JobState::of(Arc::clone(spec).into(), Ok(None), Ok(Vec::new()))
+}
+
 /// Why a viewer sees nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unread {
@@ -164,6 +188,24 @@ impl Board {
     /// Returns how all jobs stand. It is at most half a second older than what is known.
     pub(crate) async fn list(&self) -> Result<BoardList, Unread> {
         self.see(|kept| self.list_of(kept)).await
+    }
+
+    /// Returns the jobs of the file if the store does not answer, and nothing was read since somebody looks.
+    pub(crate) fn unread_jobs(&self) -> Option<UnreadJobs> {
+        let facts = self.facts.borrow().clone();
+        if !facts.is_store_away {
+            return None;
+        }
+        let (file, now) = (Arc::clone(&self.options.borrow().jobs), facts.store_time(&*self.clock));
+        self.keep(|kept| {
+            if kept.is_swept {
+                return None;
+            }
+            let list = self.list_again(kept, |_| {
+                JobList::unread(&Snapshot::of(now, Vec::new(), file.values().map(unread_state).collect()))
+            });
+            Some(UnreadJobs { file: Arc::clone(&file), list, now, answered: facts.store_now })
+        })
     }
 
     /// Returns the jobs of the runs that heartbeats list.
@@ -298,13 +340,18 @@ impl Board {
 
     /// Looks at what is kept; `None` before how all jobs stand was read.
     fn look<T>(&self, look: impl Fn(&mut LookedAt) -> T) -> Option<T> {
+        self.keep(|kept| kept.is_swept.then(|| look(kept)))
+    }
+
+    /// Calls a function with what is kept, from now on.
+    fn keep<T>(&self, look: impl FnOnce(&mut LookedAt) -> T) -> T {
         let now = self.clock.boot();
         let file: Arc<JobsByName> = Arc::clone(&self.options.borrow().jobs);
         let mut kept = self.lock();
         let kept = kept.get_or_insert_with(|| LookedAt::new(&file, now));
         kept.at = now;
         kept.table.reload(&file);
-        kept.is_swept.then(|| look(kept))
+        look(kept)
     }
 
     /// Notes that somebody looks at these jobs, or at all. Returns whether everything about them was read.
@@ -346,26 +393,31 @@ impl Board {
     }
 
     fn list_of(&self, kept: &mut LookedAt) -> BoardList {
-        let (now, facts) = (self.clock.boot(), self.facts.borrow().clone());
+        let facts = self.facts.borrow().clone();
         let store_now = self.store_now().unwrap_or_default();
-        let list = match &kept.list {
-            Some((until, list)) if now < *until => Arc::clone(list),
-            _ => {
-                let list = kept.look_at_all(store_now, &peers_of(&facts), |snapshot| {
-                    self.expecting(|expected| JobList::of(snapshot, expected))
-                });
-                let list = Arc::new(list);
-                let due = list.jobs().iter().filter(|job| job.due.is_some()).map(|job| &job.name);
-                kept.table.doubt_due(due, now);
-                let (least, most) = LISTED_FOR;
-                let took = self.clock.boot().since(now);
-                let lasts = took.saturating_mul(LISTED_FOR_TIMES).clamp(least, most);
-                kept.list = Some((now.plus(lasts), Arc::clone(&list)));
-                list
-            }
-        };
+        let list = self.list_again(kept, |kept| {
+            kept.look_at_all(store_now, &peers_of(&facts), |snapshot| {
+                self.expecting(|expected| JobList::of(snapshot, expected))
+            })
+        });
         let as_of = kept.table.all_as_of(facts.store_now.unwrap_or(store_now));
         BoardList { list, as_of }
+    }
+
+    /// Returns the list of all jobs: the last one, or one that is made now and used again for a while.
+    fn list_again(&self, kept: &mut LookedAt, make: impl FnOnce(&mut LookedAt) -> JobList) -> Arc<JobList> {
+        let now = self.clock.boot();
+        if let Some((_, list)) = kept.list.as_ref().filter(|(until, _)| now < *until) {
+            return Arc::clone(list);
+        }
+        let list = Arc::new(make(kept));
+        let due = list.jobs().iter().filter(|job| job.due.is_some()).map(|job| &job.name);
+        kept.table.doubt_due(due, now);
+        let (least, most) = LISTED_FOR;
+        let took = self.clock.boot().since(now);
+        let lasts = took.saturating_mul(LISTED_FOR_TIMES).clamp(least, most);
+        kept.list = Some((now.plus(lasts), Arc::clone(&list)));
+        list
     }
 
     fn version(&self, kept: &LookedAt, facts: &ReplicaFacts) -> String {
@@ -411,7 +463,9 @@ impl LookedAt {
 
     /// Notes that how all jobs stand was read.
     pub(super) fn note_sweep(&mut self) {
-        self.is_swept = true;
+        if !std::mem::replace(&mut self.is_swept, true) {
+            self.list = None;
+        }
     }
 
     /// Returns these jobs, or all, as a snapshot at this time by the store's clock.

@@ -12,7 +12,7 @@ use super::assets::ASSETS;
 use super::shell::{HtmlSentence, PageTitle, excerpt, rendered};
 
 /// A page that cannot be shown for now is loaded again after so many seconds.
-const LOADED_AGAIN: u64 = 5;
+pub(crate) const LOADED_AGAIN: u32 = 5;
 
 /// The longest path that a page names, in characters.
 const LONGEST_PATH: usize = 200;
@@ -26,7 +26,7 @@ struct ErrorBody<'a> {
     help: &'a str,
     can_log_in: bool,
     /// After how many seconds the page is loaded again.
-    again: Option<u64>,
+    again: Option<u32>,
 }
 
 #[derive(Template)]
@@ -47,7 +47,7 @@ struct PlainPage<'a> {
     icon: &'a str,
     body: String,
     /// After how many seconds it is loaded again.
-    again: Option<u64>,
+    again: Option<u32>,
 }
 
 /// Returns the answer that contains a page.
@@ -91,19 +91,21 @@ pub(crate) fn unshown_page(
 }
 
 fn error_page_that(
-    again: Option<u64>,
+    again: Option<u32>,
     problem: ProblemDetails,
     options: &HttpOptions,
     headers: &HeaderMap,
 ) -> Response<Body> {
     let (status, retry_after) = (problem.status, problem.retry_after);
     let base = base_of(options, headers);
+    // Whoever reads any other error has logged in, or gains nothing by it.
+    let asks_for_token = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS);
     let body = ErrorBody {
         base,
         title: problem.title,
         detail: problem.detail.as_deref().unwrap_or_default(),
         help: problem.help.as_deref().unwrap_or_default(),
-        can_log_in: !options.tokens.is_empty() && status != StatusCode::MISDIRECTED_REQUEST,
+        can_log_in: !options.tokens.is_empty() && asks_for_token,
         again,
     };
     let title = PageTitle { text: problem.title, nav: "" };
@@ -130,7 +132,7 @@ pub(crate) fn plain_page(options: &HttpOptions, base: &str, title: PageTitle<'_>
 }
 
 fn plain_page_that(
-    again: Option<u64>,
+    again: Option<u32>,
     options: &HttpOptions,
     base: &str,
     title: PageTitle<'_>,

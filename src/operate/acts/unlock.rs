@@ -195,7 +195,7 @@ impl fmt::Display for Unlocked {
     /// Writes what became of the lock.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OfRun(run) => write!(f, "its lock is free; run {run} is interrupted (node_lost)"),
+            Self::OfRun(run) => write!(f, "its lock is free; run {run} is recorded as interrupted"),
             Self::OfWait => f.write_str("its lock is free; the wait for it is over"),
         }
     }

@@ -45,7 +45,7 @@ async fn the_lock_of_a_silent_holder_is_released() {
     assert_eq!(lock.awaits(), "waiting for a heartbeat of n1, 2s at most");
     let unlocked = lock.release().await.expect("it is silent");
     assert_eq!(unlocked, Unlocked::OfRun(run_id(1)));
-    let words = format!("its lock is free; run {} is interrupted (node_lost)", run_id(1));
+    let words = format!("its lock is free; run {} is recorded as interrupted", run_id(1));
     assert_eq!(unlocked.to_string(), words);
     assert_eq!(entry_of(&store.operator("backup"), 1).await.outcome, Outcome::Interrupted);
 }

@@ -121,6 +121,18 @@ impl ActKind {
             Self::UnlockMark => "unlock_mark",
         }
     }
+
+    /// Returns what was done to the job: `paused`, as in `paused by ann`.
+    pub(crate) const fn done(self) -> &'static str {
+        match self {
+            Self::Trigger => "triggered",
+            Self::Pause => "paused",
+            Self::Resume => "resumed",
+            Self::Kill => "stopped",
+            Self::Unlock => "unlocked",
+            Self::UnlockMark => "mark set back",
+        }
+    }
 }
 
 impl fmt::Display for ActKind {
@@ -171,6 +183,11 @@ impl fmt::Debug for ActResult<'_> {
 }
 
 impl ActNote {
+    /// Whether the act was done, and neither refused nor failed.
+    pub(crate) fn is_done(&self) -> bool {
+        !["refused: ", "failed: "].iter().any(|word| self.result.starts_with(word))
+    }
+
     /// Returns the note of an act. Long fields are cut, and control characters escaped.
     pub fn of(request: &ActRequest<'_>, result: &ActResult<'_>, at: UtcMillis) -> Self {
         let ActRequest { by, from, act, job, why } = *request;

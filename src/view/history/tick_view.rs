@@ -10,6 +10,7 @@ use crate::lease::{HistoryEntry, Record};
 use crate::run::RunEntry;
 use crate::time::UtcMillis;
 
+use crate::view::text::reason::{outcome_in_words, verdict_in_words};
 use crate::view::text::time_format::Rfc3339;
 
 /// More ticks than this are not counted one by one: a schedule of every second has as many in three hours.
@@ -119,11 +120,25 @@ impl TickView {
 
     /// `failed (spawn_failed)`, `missed (no_replica) ×12`
     pub(crate) fn verdict(&self) -> String {
-        let verdict = Verdict { outcome: self.outcome, reason: self.reason };
+        self.counted(Verdict { outcome: self.outcome, reason: self.reason }.to_string())
+    }
+
+    /// `missed (no live replica could run it) ×12`
+    pub(crate) fn verdict_in_words(&self) -> String {
+        self.counted(verdict_in_words(Verdict { outcome: self.outcome, reason: self.reason }))
+    }
+
+    /// `timed out`, `missed ×12`
+    pub(crate) fn outcome_in_words(&self) -> String {
+        self.counted(outcome_in_words(self.outcome))
+    }
+
+    /// Adds how many ticks it stands for, if they are several.
+    fn counted(&self, words: String) -> String {
         match (self.after.is_some(), self.count) {
-            (true, Some(count)) if count > 1 => format!("{verdict} ×{count}"),
-            (true, None) => format!("{verdict} ×?"),
-            (true, Some(_)) | (false, _) => verdict.to_string(),
+            (true, Some(count)) if count > 1 => format!("{words} ×{count}"),
+            (true, None) => format!("{words} ×?"),
+            (true, Some(_)) | (false, _) => words,
         }
     }
 

@@ -66,7 +66,15 @@ pub(crate) struct JobListPage {
 impl JobList {
     /// Returns the list of the jobs of this snapshot.
     pub(crate) fn of(snapshot: &Snapshot, expected: Expected<'_>) -> Self {
-        let problems = problems(snapshot, expected);
+        Self::with(snapshot, problems(snapshot, expected))
+    }
+
+    /// Returns the list of jobs of which nothing was read: nothing is wrong with any of them, as far as is known.
+    pub(crate) fn unread(snapshot: &Snapshot) -> Self {
+        Self::with(snapshot, Vec::new())
+    }
+
+    fn with(snapshot: &Snapshot, problems: Vec<ClusterProblem>) -> Self {
         let named = |is_it: &dyn Fn(&ClusterProblem) -> bool| -> BTreeSet<&JobName> {
             problems
                 .iter()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{JobName, JobSpec, RunId, Tick};
+use crate::job::{JobName, JobSpec, Outcome, RunId, Tick};
 use crate::lease::{HistoryEntry, Record};
 use crate::time::UtcMillis;
 use crate::view::history::{TickView, count};
@@ -91,6 +91,14 @@ impl JobState {
     pub(crate) fn by_this_schedule(&self, record: &Record) -> Option<&JobSpec> {
         let spec = self.spec()?;
         (spec.enabled && record.schedule_hash.0 == spec.schedule.fingerprint()).then_some(spec)
+    }
+
+    /// Whether it ran, and no run succeeded, as far as the store remembers.
+    pub(crate) fn has_never_succeeded(&self) -> bool {
+        let is_success = |entry: &HistoryEntry| entry.outcome == Outcome::Succeeded;
+        self.entries.iter().any(|entry| entry.run.is_some())
+            && !self.entries.iter().any(is_success)
+            && self.record.as_ref().is_some_and(|record| record.last_success_end.is_none())
     }
 
     /// Returns the decided ticks, and then the current run.

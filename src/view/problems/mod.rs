@@ -3,25 +3,27 @@
 
 use serde::Serialize;
 
-use crate::job::{JobName, JobSpec, Label, NodeName, Outcome, Tick};
+use crate::job::{JobName, JobSpec, Label, NodeName, Tick};
 use crate::lease::SCHEMA;
 use crate::store::Peer;
 use crate::time::UtcMillis;
 
 use super::expected::Expected;
-use super::history::TickView;
 use super::job::{Definition, JobState};
 use super::snapshot::Snapshot;
 use super::text::short_text::short_hash;
 use super::text::time_format::{Rfc3339, from_now, span, utc};
 
 mod clocks;
+mod failures;
 pub(crate) mod prospect;
 mod replicas;
 mod standstill;
 mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
+pub(crate) use failures::needs_depth;
+use failures::{FailedRow, is_well};
 pub(crate) use prospect::{Prospect, prospect};
 use replicas::{mixed, name_taken, too_few};
 use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
@@ -133,15 +135,19 @@ pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<Clust
         all.extend(unreadable(job));
         all.extend(no_record(job, snapshot, expected));
         all.extend(runs_otherwise(job, &taking, expected));
+        let row = FailedRow::of(job, snapshot.now);
         // Without replicas, every job is overdue, and reporting each of them would hide why.
-        all.extend((!taking.is_empty()).then(|| no_replica_fits(job, &taking)).flatten());
+        let unfit = (!taking.is_empty()).then(|| no_replica_fits(job, &taking, row.as_ref())).flatten();
+        // Ticks that were missed because no replica fits are told with that.
+        let row = row.filter(|row| unfit.is_none() || !row.may_be_for_want_of_replicas());
+        all.extend(unfit);
         all.extend(
             (!taking.is_empty())
                 .then(|| overdue(job, snapshot.now).or_else(|| untold(job, snapshot.now)))
                 .flatten(),
         );
         all.extend(holder_lost(job, snapshot));
-        all.extend(last_outcome(job, snapshot.now));
+        all.extend(row.map(|row| row.problem(job, snapshot.now)));
     }
     all
 }
@@ -158,17 +164,20 @@ fn newer_schema(job: &JobState) -> Option<ClusterProblem> {
     })
 }
 
-/// Reports a job that none of the replicas that take ticks may run.
-fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<ClusterProblem> {
+/// Reports a job that none of the replicas that take ticks may run, with the row of its ticks that were missed for that.
+fn no_replica_fits(job: &JobState, taking: &[&Peer], row: Option<&FailedRow>) -> Option<ClusterProblem> {
     let spec = job.spec().filter(|spec| spec.enabled)?;
     // Of two replicas with the same name, only one heartbeat is seen: the other may have the labels.
     let missing = misses_labels(spec, taking).filter(|_| !taking.iter().any(|peer| peer.beat.name_taken))?;
+    let row = row.filter(|row| row.may_be_for_want_of_replicas());
     let message = format!(
-        "`{}` does not run: {missing}; start one with `solocron run --label {}`",
+        "`{}` does not run: {missing}; start one with `solocron run --label {}`{}",
         spec.name,
-        labels(spec, ",")
+        labels(spec, ","),
+        row.map_or("", |row| row.words.as_str()),
     );
-    Some(ClusterProblem::of_job(job, Kind::NoReplicaFits, message))
+    let (since, count) = row.map_or((None, None), |row| (row.since, row.count));
+    Some(ClusterProblem { since, count, ..ClusterProblem::of_job(job, Kind::NoReplicaFits, message) })
 }
 
 /// Whether the replica has all labels of the job.
@@ -245,88 +254,6 @@ fn holder_lost(job: &JobState, snapshot: &Snapshot) -> Option<ClusterProblem> {
     let message = format!("`{}` was running on {node}, {silence}; {lock}", job.name);
     let since = heard.map(Rfc3339);
     Some(ClusterProblem { node: Some(node), since, ..ClusterProblem::of_job(job, Kind::HolderLost, message) })
-}
-
-/// Whether a tick with this outcome is neither a success nor a failure of its job: it was skipped, or its run was killed.
-const fn is_neutral(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Skipped | Outcome::Killed)
-}
-
-/// Whether a tick with this outcome needs no attention.
-const fn is_well(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Succeeded | Outcome::Running)
-}
-
-/// Whether more than the newest entry is needed to judge a job.
-pub(crate) fn needs_depth(job: &JobState) -> bool {
-    job.entries.last().is_some_and(|entry| !is_well(entry.outcome))
-}
-
-/// Reports a job whose last tick that counts did not end well. Skipped ticks and killed runs do not count.
-fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
-    if !job.definition.may_run() {
-        return None;
-    }
-    if job.entries.is_empty() {
-        return unread_failures(job, now);
-    }
-    let counting = || job.decided().rev().filter(|tick| !is_neutral(tick.outcome));
-    let streak: Vec<TickView> = counting().take_while(|tick| !is_well(tick.outcome)).collect();
-    let (newest, oldest) = (streak.first()?, streak.last()?);
-    let ends_within = job.entries.len() < DEPTH || counting().count() > streak.len();
-    let known = ends_within && streak.iter().all(|tick| tick.after.is_none() || tick.count.is_some());
-    let count: u64 = streak.iter().map(|tick| tick.count.unwrap_or(1)).sum();
-    // If ticks share an entry, the first of them.
-    let first = oldest
-        .after
-        .and_then(|after| job.spec()?.schedule.next_after(after.0))
-        .map(|tick| Rfc3339(tick.instant()));
-    let since = first.or(oldest.finished);
-    let row = in_a_row(since.map_or(oldest.ended(), |since| since.0), count, known, now);
-    let message = format!("{}{row}", worded(newest, now));
-    Some(ClusterProblem {
-        node: newest.node.clone(),
-        since,
-        count: known.then_some(count),
-        ..ClusterProblem::of_job(job, Kind::LastOutcome, message)
-    })
-}
-
-/// Reports a job of which no entry was read, and whose record counts failures.
-fn unread_failures(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
-    let record = job.record.as_ref().filter(|record| record.failures_in_row > 0)?;
-    let (name, count) = (&job.name, record.failures_in_row);
-    let row = record.failing_since.map(|since| in_a_row(since, count, true, now)).unwrap_or_default();
-    let message = format!("`{name}`: its last tick did not succeed (see `solocron history {name}`){row}");
-    let since = record.failing_since.map(Rfc3339);
-    Some(ClusterProblem {
-        since,
-        count: Some(count),
-        ..ClusterProblem::of_job(job, Kind::LastOutcome, message)
-    })
-}
-
-/// `` `backup`: failed with exit code 3 on n1, 2m ago (see `solocron logs backup`) ``
-fn worded(tick: &TickView, now: UtcMillis) -> String {
-    let on = tick.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
-    let exit = tick.exit().map_or(String::new(), |exit| match tick.signal {
-        Some(_) => format!(", ended by {exit}"),
-        None => format!(" with exit code {exit}"),
-    });
-    let command = if tick.run.is_some() { "logs" } else { "history" };
-    let verdict = crate::job::Verdict { outcome: tick.outcome, reason: tick.reason };
-    let job = &tick.job;
-    format!("`{job}`: {verdict}{exit}{on}, {} (see `solocron {command} {job}`)", from_now(tick.ended(), now))
-}
-
-/// `; 5 ticks in a row did not succeed, since 2026-11-20 10:00:00 UTC (2h ago)`, for more than one.
-fn in_a_row(since: UtcMillis, count: u64, known: bool, now: UtcMillis) -> String {
-    if count < 2 {
-        return String::new();
-    }
-    let least = if known { "" } else { "at least " };
-    let (since, ago) = (utc(since), from_now(since, now));
-    format!("; {least}{count} ticks in a row did not succeed, since {since} UTC ({ago})")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{Cause, JobSpec, Label, Reason, Verdict};
+use crate::job::{Cause, JobSpec, Label, Outcome, Reason, Verdict};
 use crate::lease::{HistoryEntry, Phase};
 use crate::store::{Beat, Slewed};
 use crate::view::testing::{Bench, FILE, NOON, node, run_id};
@@ -261,6 +261,52 @@ async fn a_job_that_no_live_replica_has_the_labels_of_is_trouble() {
     assert!(messages(&snapshot, &bench).is_empty());
     snapshot.peers[1].beat.draining = true;
     assert!(messages(&snapshot, &bench).iter().any(|message| message.starts_with("`payout` does not run")));
+}
+
+#[tokio::test]
+async fn ticks_missed_for_want_of_a_replica_are_no_second_trouble_but_a_failure_is() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    let payout = snapshot.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
+    let only_on = vec![Label::parse("gpu").expect("a label")];
+    let spec = JobSpec { only_on, ..JobSpec::clone(bench.spec("payout")) };
+    payout.definition = Definition::Known(Arc::new(spec));
+    let missed = |minute| entry(minute, Outcome::Missed, Some(Reason::NoReplica));
+    payout.entries = vec![missed(0), missed(60)];
+    let found = problems(&snapshot, bench.expected());
+    let [one] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(
+        (one.kind, one.count, one.since),
+        (Kind::NoReplicaFits, Some(2), Some(Rfc3339(UtcMillis(NOON))))
+    );
+    assert!(
+        one.message.starts_with(
+            "`payout` does not run: no live replica has the label `gpu`; start one with `solocron run --label gpu`; \
+             2 ticks in a row did not succeed, since 2026-11-20 12:00:00 UTC"
+        ),
+        "{one:?}"
+    );
+    // Before its entries are read, the record counts the same ticks.
+    let payout = snapshot.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
+    payout.entries.clear();
+    let record = payout.record.as_mut().expect("opened");
+    (record.failures_in_row, record.failing_since) = (2, Some(UtcMillis(NOON)));
+    let unread = problems(&snapshot, bench.expected());
+    assert_eq!(unread.iter().map(|problem| &problem.message).collect::<Vec<_>>(), [&one.message]);
+    let payout = snapshot.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
+    payout.entries = vec![missed(0), entry(60, Outcome::Failed, None)];
+    let kinds: Vec<Kind> = problems(&snapshot, bench.expected()).iter().map(|problem| problem.kind).collect();
+    assert_eq!(kinds, [Kind::NoReplicaFits, Kind::LastOutcome]);
+}
+
+#[tokio::test]
+async fn a_last_outcome_is_told_in_words() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.jobs[0].entries = vec![entry(5, Outcome::Interrupted, Some(Reason::LockLost))];
+    let told = messages(&snapshot, &bench);
+    assert!(told[0].starts_with("`backup`: interrupted (its replica lost the lock), "), "{told:?}");
+    snapshot.jobs[0].entries = vec![entry(5, Outcome::TimedOut, None)];
+    let told = messages(&snapshot, &bench);
+    assert!(told[0].starts_with("`backup`: timed out, "), "{told:?}");
 }
 
 #[tokio::test]

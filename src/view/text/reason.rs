@@ -1,13 +1,27 @@
-//! Why ticks ended as they did, in words.
+//! How ticks ended, and why, in words.
 
-use crate::job::Reason;
+use crate::job::{Outcome, Reason, Verdict};
+
+/// Returns how a tick ended and why: `missed (the store did not answer)`.
+pub(crate) fn verdict_in_words(verdict: Verdict) -> String {
+    let outcome = outcome_in_words(verdict.outcome);
+    match verdict.reason {
+        None => outcome,
+        Some(reason) => format!("{outcome} ({})", reason_in_words(reason)),
+    }
+}
+
+/// Returns how a tick ended: `timed out`.
+pub(crate) fn outcome_in_words(outcome: Outcome) -> String {
+    outcome.as_str().replace('_', " ")
+}
 
 /// Returns the reason as the end of a sentence: `the store did not answer`.
 pub(crate) const fn reason_in_words(reason: Reason) -> &'static str {
     match reason {
         Reason::Overlap => "the previous run was still running",
         Reason::Paused => "the job was paused",
-        Reason::Late => "it was not started within its `start_deadline`",
+        Reason::Late => "it was not started within its start deadline",
         Reason::Edited => "the schedule was changed before it started",
         Reason::StoreUnreachable => "the store did not answer",
         Reason::StoreReset => "the store lost its data",

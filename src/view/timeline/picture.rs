@@ -85,7 +85,7 @@ pub enum MarkShape {
     DidNotRun {
         /// Skipped, missed or unknown.
         outcome: Outcome,
-        /// If it stands for several ticks: the text beside their bracket, `×37 store_unreachable`.
+        /// If it stands for several ticks: the text beside their bracket, `×37 the store did not answer`.
         folded: Option<String>,
     },
     /// The time in which nobody may run a job, as its lock is still that of a holder that is gone: hatched.

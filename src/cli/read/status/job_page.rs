@@ -51,7 +51,11 @@ pub(super) fn text(job: &JobState, snapshot: &Snapshot, view: &StatusView, look:
         line("", ticks.title().to_owned());
     }
     if let Some(record) = &job.record {
-        last_success(record, snapshot.now).into_iter().for_each(|value| line("last success", value));
+        let never = job.has_never_succeeded().then(|| "never".to_owned());
+        last_success(record, snapshot.now)
+            .or(never)
+            .into_iter()
+            .for_each(|value| line("last success", value));
         failing(record, snapshot.now).into_iter().for_each(|value| line("failing", value));
     }
     line("output", format!("`solocron logs {}`", job.name));

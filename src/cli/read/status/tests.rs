@@ -227,7 +227,7 @@ async fn a_failing_job_is_shown_with_its_newest_success_and_the_failures_since()
     };
     assert_eq!(page().await, "");
     for (run, (outcome, expected)) in (1_u8..).zip([
-        (Outcome::Failed, "failing      1 tick since 2026-11-20 12:05:04 UTC (now)"),
+        (Outcome::Failed, "last success never\nfailing      1 tick since 2026-11-20 12:05:04 UTC (now)"),
         (Outcome::Succeeded, "last success 2026-11-20 12:10:00 UTC, ended now"),
         (
             Outcome::Failed,

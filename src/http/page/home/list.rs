@@ -4,6 +4,7 @@ use askama::Template;
 
 use crate::http::page::shell::{PageFrame, PagePart, StoreSight, top_part};
 use crate::http::page::timeline::{TimelineChoice, TimelineLinks, timeline_part};
+use crate::operate::audit::ActNote;
 use crate::view::problems::ClusterProblem;
 use crate::view::snapshot::Snapshot;
 use crate::view::timeline::{LaneOrder, Picture, TimelineSpan};
@@ -36,8 +37,10 @@ pub(crate) struct HomeFacts<'a> {
     pub(crate) counts: (usize, &'a [(&'a str, usize)]),
     /// How many jobs the view is about, on all pages of the list, and how many a page shows.
     pub(crate) matching: (usize, usize),
-    /// The timeline.
-    pub(crate) picture: &'a Picture,
+    /// The last act that was done to each of those jobs, as far as one is known.
+    pub(crate) last_acts: &'a [ActNote],
+    /// The timeline; `None` if it is not known what ran.
+    pub(crate) picture: Option<&'a Picture>,
     /// Whether the store answers.
     pub(crate) store: StoreSight,
 }
@@ -81,16 +84,17 @@ struct Pager<'a> {
 
 /// Returns the parts of the first page.
 pub(crate) fn home_parts(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> Vec<PagePart> {
-    let rows: Vec<PagePart> =
-        facts.listed.jobs.iter().map(|job| row_part(job, facts.listed, frame.base)).collect();
+    let row = |job| row_part(job, facts.listed, frame.base, facts.store.is_read());
+    let rows: Vec<PagePart> = facts.listed.jobs.iter().map(row).collect();
     let is_empty = rows.is_empty();
     let jobs = PagePart::with_rows("jobs", rows, |rows| Jobs { rows, is_empty });
     let top = top_part(frame, facts.listed, facts.problems, facts.store);
-    let troubles = troubles_part(frame, facts.problems, facts.troubled, facts.counts.0, facts.store);
+    let troubles = troubles_part(frame, facts);
     let (counts, pager) = (counts(frame, facts), pager(frame, facts));
     let others = [&top, &troubles, &counts, &jobs, &pager].iter().map(|part| part.html.len()).sum::<usize>();
     let left = BUDGET.saturating_sub(others).min(TIMELINE);
-    let timeline = timeline_part(facts.picture, &timeline_links(facts.address), frame.base, left);
+    let drawn = |picture| timeline_part(picture, &timeline_links(facts.address), frame.base, left);
+    let timeline = facts.picture.map_or_else(|| PagePart::hidden("timeline"), drawn);
     vec![top, troubles, timeline, counts, jobs, pager]
 }
 

@@ -26,15 +26,18 @@ pub(crate) enum PageState {
     Well,
     /// It has decided no tick yet, or none that counts.
     New,
+    /// Nothing was read of it.
+    Unknown,
 }
 
 impl PageState {
-    /// Returns the state of a job of this snapshot.
-    pub(crate) fn of(job: &JobState, snapshot: &Snapshot) -> Self {
+    /// Returns the state of a job of this snapshot. `is_read`: whether anything was read of it.
+    pub(crate) fn of(job: &JobState, snapshot: &Snapshot, is_read: bool) -> Self {
         let record = job.record.as_ref();
         let is_off = matches!(job.definition, Definition::Absent) || !job.definition.may_run();
         match record {
             _ if is_off && job.running().is_none() => Self::Off,
+            _ if !is_read => Self::Unknown,
             _ if job.unread.is_some() => Self::Failing,
             Some(record) if record.failures_in_row > 0 => Self::Failing,
             Some(_) if job.running().is_some() => Self::Running,
@@ -53,6 +56,7 @@ impl PageState {
             Self::Off => "off",
             Self::Well => "ok",
             Self::New => "new",
+            Self::Unknown => "unknown",
         }
     }
 
@@ -65,6 +69,7 @@ impl PageState {
             Self::Off => "○",
             Self::Well => "✓",
             Self::New => "·",
+            Self::Unknown => "?",
         }
     }
 }
@@ -124,6 +129,7 @@ struct Row<'a> {
     base: &'a str,
     name: &'a str,
     state: PageState,
+    is_read: bool,
     description: &'a str,
     schedule: Option<(String, String)>,
     last: Option<LastTick>,
@@ -161,12 +167,12 @@ impl PauseLine {
     }
 }
 
-/// Returns the row of a job.
-pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str) -> PagePart {
+/// Returns the row of a job. `is_read`: whether anything was read of it.
+pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str, is_read: bool) -> PagePart {
     let (now, spec) = (snapshot.now, job.spec());
     let decided = job.decided().next_back();
     let last = decided.as_ref().map(|tick| LastTick {
-        text: ended(&tick.verdict(), tick.exit(), tick.outcome),
+        text: ended(&tick.verdict_in_words(), tick.exit(), tick.outcome),
         link: tick.run.map(|run| run_link(&job.name, run)),
         at: RelativeTime { at: tick.ended(), now },
         node: tick.node.as_ref().map(ToString::to_string),
@@ -185,7 +191,8 @@ pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str) -> PageP
     let row = Row {
         base,
         name: job.name.as_str(),
-        state: PageState::of(job, snapshot),
+        state: PageState::of(job, snapshot, is_read),
+        is_read,
         description: &excerpt(description, IN_A_ROW),
         schedule: spec.map(|spec| {
             let written: Vec<&str> = spec.schedule.expressions().collect();
@@ -204,12 +211,12 @@ pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str) -> PageP
     PagePart::of(format!("job-{}", job.name), &row)
 }
 
-/// Returns `failed, exit code 3`, `killed (operator)`.
-pub(crate) fn ended(verdict: &str, exit: Option<String>, outcome: Outcome) -> String {
+/// Returns how a tick ended, in these words, with how its command ended: `failed, exit code 3`.
+pub(crate) fn ended(words: &str, exit: Option<String>, outcome: Outcome) -> String {
     match exit.filter(|exit| outcome != Outcome::Succeeded && exit != "0") {
-        Some(exit) if exit.starts_with("SIG") => format!("{verdict}, {exit}"),
-        Some(exit) => format!("{verdict}, exit code {exit}"),
-        None => verdict.to_owned(),
+        Some(exit) if exit.starts_with("SIG") => format!("{words}, {exit}"),
+        Some(exit) => format!("{words}, exit code {exit}"),
+        None => words.to_owned(),
     }
 }
 

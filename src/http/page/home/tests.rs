@@ -120,7 +120,8 @@ fn a_page_of_ten_thousand_jobs_is_below_100_kb_and_has_50_rows() {
             problems: &problems,
             counts: (10_000, &[("failing", 67)]),
             matching: (10_000, 50),
-            picture: &picture,
+            last_acts: &[],
+            picture: Some(&picture),
             store: scene.store,
         };
         let parts = home_parts(&frame(MARIA), &facts);

@@ -3,17 +3,24 @@
 use askama::Template;
 
 use crate::http::page::shell::{
-    DueTime, HtmlLine, HtmlSentence, IN_A_ROW, PageFrame, PagePart, StoreSight, excerpt, html_lines, run_link,
+    DueTime, HtmlLine, HtmlSentence, IN_A_ROW, PageFrame, PagePart, RelativeTime, StoreSight, excerpt,
+    html_lines, run_link,
 };
+use crate::operate::audit::{ActKind, ActNote};
+use crate::time::UtcMillis;
 use crate::view::job::JobState;
 use crate::view::problems::{ClusterProblem, Kind};
-use crate::view::snapshot::Snapshot;
 use crate::view::text::output_line::OutputLine;
 
+use super::list::HomeFacts;
 use super::row::PauseLine;
 
 /// At most so many are shown one by one: nobody reads more, and all of them are in the list of jobs.
 pub(crate) const TROUBLES_SHOWN: usize = 20;
+
+/// What the page says before anything was read of the store.
+const NOT_KNOWN: &str = "What ran, what runs now and what is paused is not known until it answers. Below are the jobs of \
+    jobs.toml with their next ticks.";
 
 /// So many lines of a job's output are shown, the last ones.
 const LAST_LINES: usize = 2;
@@ -28,6 +35,18 @@ struct Trouble {
     next: Option<DueTime>,
     is_running: bool,
     pause: Option<PauseLine>,
+    last_act: Option<LastAct>,
+    /// The acts that the visitor may do here, with the texts of their links.
+    acts: Vec<(&'static str, &'static str)>,
+}
+
+/// The last act on a job.
+#[derive(Debug)]
+struct LastAct {
+    /// `paused by ann`
+    what: String,
+    ago: RelativeTime,
+    why: String,
 }
 
 #[derive(Template)]
@@ -35,22 +54,18 @@ struct Trouble {
 struct Troubles<'a> {
     base: &'a str,
     headline: String,
+    /// What is not known.
+    unknown: &'static str,
     is_well: bool,
     troubles: Vec<Trouble>,
     others: usize,
 }
 
-/// Returns the part that says what is wrong. `jobs` are those that the problems are about, as far as they are known,
-/// with the newest entries; `of_jobs` is how many jobs there are.
-pub(crate) fn troubles_part(
-    frame: &PageFrame<'_>,
-    problems: &[ClusterProblem],
-    snapshot: &Snapshot,
-    of_jobs: usize,
-    store: StoreSight,
-) -> PagePart {
+/// Returns the part that says what is wrong.
+pub(crate) fn troubles_part(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> PagePart {
+    let (problems, of_jobs, store) = (facts.problems, facts.counts.0, facts.store);
     let troubles: Vec<Trouble> =
-        problems.iter().take(TROUBLES_SHOWN).map(|problem| trouble(problem, snapshot, frame)).collect();
+        problems.iter().take(TROUBLES_SHOWN).map(|problem| trouble(problem, facts, frame)).collect();
     PagePart::of(
         "troubles",
         &Troubles {
@@ -60,7 +75,9 @@ pub(crate) fn troubles_part(
                 StoreSight::AwaySince(_) => {
                     format!("The store does not answer. Before: {}", headline(problems, of_jobs))
                 }
+                StoreSight::Unread(_) => "The store does not answer".to_owned(),
             },
+            unknown: if store.is_read() { "" } else { NOT_KNOWN },
             is_well: problems.is_empty() && store == StoreSight::Answers,
             others: problems.len().saturating_sub(TROUBLES_SHOWN),
             troubles,
@@ -89,7 +106,8 @@ fn headline(problems: &[ClusterProblem], of_jobs: usize) -> String {
     if all.is_empty() { "Nothing is wrong".to_owned() } else { all.join(", ") }
 }
 
-fn trouble(problem: &ClusterProblem, snapshot: &Snapshot, frame: &PageFrame<'_>) -> Trouble {
+fn trouble(problem: &ClusterProblem, facts: &HomeFacts<'_>, frame: &PageFrame<'_>) -> Trouble {
+    let snapshot = facts.troubled;
     let job = problem.job.as_ref().and_then(|name| snapshot.jobs.iter().find(|job| job.name == *name));
     let now = snapshot.now;
     let about_run = problem.kind == Kind::LastOutcome;
@@ -98,14 +116,37 @@ fn trouble(problem: &ClusterProblem, snapshot: &Snapshot, frame: &PageFrame<'_>)
     let tail = last.as_ref().and_then(|tick| tick.tail.as_deref()).filter(|_| frame.visitor.sees_output);
     let is_enabled = |job: &&JobState| job.definition.may_run();
     let next = job.filter(is_enabled).and_then(|job| job.spec()?.schedule.next_after(now));
+    let pause = job.and_then(|job| PauseLine::of(job, snapshot));
+    let last_act = facts.last_acts.iter().find(|note| problem.job.as_ref() == Some(&note.job));
+    let may_act = frame.visitor.read_only.is_none() && facts.store == StoreSight::Answers;
+    let acts = match (job.filter(|job| may_act && job.record.is_some()), &pause) {
+        (None, _) => Vec::new(),
+        (Some(_), None) => vec![(ActKind::Trigger, "run once…"), (ActKind::Pause, "pause…")],
+        (Some(_), Some(_)) => vec![(ActKind::Trigger, "run once…"), (ActKind::Resume, "resume…")],
+    };
     Trouble {
+        // A pause says by itself who paused it.
+        last_act: last_act
+            .filter(|note| pause.is_none() || note.act != ActKind::Pause)
+            .map(|note| LastAct::of(note, now)),
+        acts: acts.into_iter().map(|(act, text)| (act.as_str(), text)).collect(),
         message: problem.message.clone(),
         job: problem.job.as_ref().map(ToString::to_string),
         run,
         lines: tail.map(last_lines).unwrap_or_default(),
         next: next.map(|tick| DueTime { at: tick.instant(), now }),
         is_running: job.is_some_and(|job| job.running().is_some()),
-        pause: job.and_then(|job| PauseLine::of(job, snapshot)),
+        pause,
+    }
+}
+
+impl LastAct {
+    fn of(note: &ActNote, now: UtcMillis) -> Self {
+        Self {
+            what: format!("{} by {}", note.act.done(), note.by),
+            ago: RelativeTime { at: note.at, now },
+            why: note.why.clone().unwrap_or_default(),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use askama::Template;
 
 use crate::http::acts::LastActs;
-use crate::http::page::shell::{HtmlSentence, PageFrame, PagePart, RelativeTime, run_link};
+use crate::http::page::shell::{HtmlSentence, PageFrame, PagePart, RelativeTime, StoreSight, run_link};
 use crate::job::RunId;
 use crate::lease::LeaseInstant;
 use crate::operate::audit::{ActKind, ActNote, not_shown};
@@ -23,6 +23,9 @@ const JUST_DONE: Duration = Duration::from_secs(15);
 /// Why there are no forms for a job without a record.
 const NOT_REGISTERED: &str = "No replica has registered this job yet.";
 
+/// Why nothing can be done for now.
+const NO_STORE: &str = "The store does not answer: nothing can be done to the job until it does.";
+
 /// What the page of a job shows of acts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobActs<'a> {
@@ -38,6 +41,8 @@ struct ActSection<'a> {
     base: &'a str,
     name: &'a str,
     why_not: Option<&'a str>,
+    /// Why they cannot be used for now.
+    why_not_now: Option<&'a str>,
     forms: Vec<ActForm>,
     /// Acts that have a page of their own, with the texts of their links.
     links: Vec<(&'static str, &'static str)>,
@@ -58,7 +63,7 @@ struct ActList<'a> {
 /// An act as a line.
 #[derive(Debug)]
 struct ActLine<'a> {
-    act: &'static str,
+    act: String,
     result: &'a str,
     is_bad: bool,
     /// The page of the run that the result names.
@@ -92,9 +97,13 @@ pub(super) fn act_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>, zone: &str) 
     } else if record.is_some_and(|record| record.waits_without_holder(LeaseInstant(now.0))) {
         links.push((ActKind::Unlock.as_str(), "End the wait for its lock…"));
     }
-    let why_not = frame.visitor.read_only.or(record.is_none().then_some(NOT_REGISTERED));
+    let is_store_away = facts.store != StoreSight::Answers;
+    let is_unregistered = record.is_none() && facts.store.is_read();
+    let why_not = frame.visitor.read_only.or(is_unregistered.then_some(NOT_REGISTERED));
+    let why_not_now = is_store_away.then_some(NO_STORE);
+    forms.iter_mut().for_each(|form| form.is_disabled = is_store_away);
     let name = job.name.as_str();
-    PagePart::of("act", &ActSection { base: frame.base, name, why_not, forms, links })
+    PagePart::of("act", &ActSection { base: frame.base, name, why_not, why_not_now, forms, links })
 }
 
 /// Returns what was done to a job lately.
@@ -103,9 +112,9 @@ pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart
     let last = facts.acts.last;
     let notes = last.notes.iter().take(SHOWN_ACTS);
     let lines = notes.map(|note| ActLine {
-        act: note.act.as_str(),
+        act: in_words(note.act),
         result: &note.result,
-        is_bad: is_bad(note),
+        is_bad: !note.is_done(),
         run: run_in(&note.result).map(|run| run_link(&note.job, run)),
         why: note.why.as_deref().unwrap_or_default(),
         by: &note.by,
@@ -113,7 +122,7 @@ pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart
         ago: RelativeTime { at: note.at, now },
     });
     let said = last.notes.first().filter(|note| is_just_done(note, now));
-    let said = said.map(|note| format!("{}: {}", note.act, note.result));
+    let said = said.map(|note| format!("{}: {}", in_words(note.act), note.result));
     let not_shown = not_shown(last.unreadable);
     PagePart::of(
         "acts",
@@ -121,9 +130,8 @@ pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart
     )
 }
 
-/// Whether an act was refused, or failed.
-fn is_bad(note: &ActNote) -> bool {
-    ["refused: ", "failed: "].iter().any(|word| note.result.starts_with(word))
+fn in_words(act: ActKind) -> String {
+    act.as_str().replace('_', " ")
 }
 
 fn is_just_done(note: &ActNote, now: UtcMillis) -> bool {

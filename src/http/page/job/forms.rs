@@ -14,6 +14,8 @@ pub(crate) struct ActForm {
     /// Fields that are not shown, with their values.
     pub(crate) hidden: Vec<(&'static str, String)>,
     pub(crate) fields: Vec<ActField>,
+    /// Whether it cannot be used for now.
+    pub(crate) is_disabled: bool,
 }
 
 /// A field of a form.
@@ -53,7 +55,7 @@ impl ActForm {
             ActKind::Kill => ("Stop this run", run, vec![]),
             ActKind::Unlock | ActKind::UnlockMark => ("Release the lock", run, vec![confirm()]),
         };
-        Self { act: act.as_str(), button, hidden: hidden.into_iter().collect(), fields }
+        Self { act: act.as_str(), button, hidden: hidden.into_iter().collect(), fields, is_disabled: false }
     }
 
     /// Returns the form of an act on a page of its own, with every field that the act has.

@@ -25,7 +25,8 @@ pub(crate) struct TickLine {
     /// The outcome, which is also a class of the style sheet.
     pub(crate) class: &'static str,
     pub(crate) sign: &'static str,
-    pub(crate) verdict: String,
+    /// `missed ×12`, `failed, exit code 3`
+    pub(crate) ended_as: String,
     /// Why, in words; empty if there is no reason.
     pub(crate) why: &'static str,
     pub(crate) link: Option<String>,
@@ -34,7 +35,7 @@ pub(crate) struct TickLine {
     pub(crate) node: String,
     pub(crate) fence: Option<String>,
     pub(crate) attempt: String,
-    pub(crate) cause: &'static str,
+    pub(crate) cause: String,
 }
 
 impl TickLine {
@@ -53,7 +54,7 @@ impl TickLine {
                 .then(|| RelativeTime { at: tick.finished.map_or(at, |Rfc3339(finished)| finished), now }),
             class: tick.outcome.as_str(),
             sign: sign(tick.outcome, tick.cause),
-            verdict: ended(&tick.verdict(), tick.exit(), tick.outcome),
+            ended_as: ended(&tick.outcome_in_words(), tick.exit(), tick.outcome),
             why: tick.reason.map(reason_in_words).unwrap_or_default(),
             link: tick.run.map(|run| run_link(&tick.job, run)),
             late: late.map(span),
@@ -61,7 +62,7 @@ impl TickLine {
             node: tick.node.as_ref().map(ToString::to_string).unwrap_or_default(),
             fence: tick.fence.map(|fence| fence.to_string()),
             attempt: tick.attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
-            cause: tick.cause.map_or("", Cause::as_str),
+            cause: tick.cause.map(|cause| cause.as_str().replace('_', " ")).unwrap_or_default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::view::history::TickView;
 use crate::view::job::JobState;
 use crate::view::problems::ClusterProblem;
 use crate::view::snapshot::Snapshot;
-use crate::view::text::reason::reason_in_words;
+use crate::view::text::reason::{outcome_in_words, reason_in_words};
 use crate::view::text::time_format::{Rfc3339, span};
 
 use super::outcome::{TickLine, in_zone};
@@ -95,8 +95,8 @@ fn steps(facts: &RunFacts<'_>) -> Vec<RunStep> {
             });
             let attempt = tick.attempt.filter(|attempt| *attempt > 1);
             let attempt = attempt.map_or_else(String::new, |last| format!(", in attempt {last}"));
-            let word = outcome.as_str().replace('_', " ");
-            all.push((finished.map(|Rfc3339(at)| at), format!("{word}{exit}{attempt}{why}")));
+            let words = outcome_in_words(outcome);
+            all.push((finished.map(|Rfc3339(at)| at), format!("{words}{exit}{attempt}{why}")));
         }
     }
     let mut before = None;

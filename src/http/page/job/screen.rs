@@ -22,6 +22,10 @@ use super::outcome::TickLine;
 /// How many coming ticks are shown.
 const COMING: usize = 5;
 
+/// What the page says before anything was read of the store.
+const NOT_KNOWN: &str =
+    "What ran, and whether it runs now or is paused, is not known until the store answers.";
+
 /// What the timeline may take, in bytes.
 const TIMELINE: usize = 40_000;
 
@@ -45,8 +49,8 @@ pub(crate) struct JobFacts<'a> {
     pub(crate) problems: &'a [ClusterProblem],
     /// What the visitor asks, if anything.
     pub(crate) why: Option<AskedWhy<'a>>,
-    /// The job's own ticks of the last days.
-    pub(crate) picture: &'a Picture,
+    /// The job's own ticks of the last days; `None` if it is not known what ran.
+    pub(crate) picture: Option<&'a Picture>,
     /// What was done to it, and what the forms need.
     pub(crate) acts: JobActs<'a>,
     /// Whether the store answers.
@@ -69,11 +73,14 @@ struct About<'a> {
 struct Standing<'a> {
     base: &'a str,
     unread: Option<&'a str>,
+    is_read: bool,
+    is_store_away: bool,
     lock: Option<Lock>,
     pause: Option<PauseLine>,
     usual: Option<String>,
     coming: Vec<(DueTime, String)>,
     success: Option<RelativeTime>,
+    has_never_succeeded: bool,
     failing: Option<(u64, ElapsedTime)>,
     spark: SparkDrawing,
 }
@@ -117,7 +124,10 @@ pub(crate) fn job_parts(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> Vec<Page
         act_part(frame, facts, zone),
         acts_part(frame, facts),
         PagePart::of("why", &Why { base: frame.base, name: facts.job.name.as_str(), zone, asked: facts.why }),
-        timeline_part(facts.picture, &links, frame.base, TIMELINE),
+        facts.picture.map_or_else(
+            || PagePart::hidden("timeline"),
+            |picture| timeline_part(picture, &links, frame.base, TIMELINE),
+        ),
         ticks(frame, facts, zone),
     ]
 }
@@ -133,7 +143,7 @@ fn about(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
     let own = facts.problems.iter().filter(|problem| problem.job.as_ref() == Some(&job.name));
     let about = About {
         name: job.name.as_str(),
-        state: PageState::of(job, facts.snapshot),
+        state: PageState::of(job, facts.snapshot, facts.store.is_read()),
         mark,
         description: spec.and_then(|spec| spec.description.as_deref()).unwrap_or_default(),
         messages: own.map(|problem| problem.message.as_str()).collect(),
@@ -155,12 +165,15 @@ fn standing(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
     });
     let standing = Standing {
         base: frame.base,
-        unread: job.unread.as_deref(),
+        unread: job.unread.as_deref().or((!facts.store.is_read()).then_some(NOT_KNOWN)),
+        is_read: facts.store.is_read(),
+        is_store_away: facts.store != StoreSight::Answers,
         lock,
         pause: PauseLine::of(job, facts.snapshot),
         usual: usual_duration(&job.entries).map(span),
         coming: job.spec().map(|spec| coming(spec, facts.snapshot)).unwrap_or_default(),
         success: record.and_then(|record| record.last_success_end).map(|at| RelativeTime { at, now }),
+        has_never_succeeded: job.has_never_succeeded(),
         failing: record.and_then(|record| {
             Some((record.failures_in_row, ElapsedTime { since: record.failing_since?, now }))
         }),
@@ -179,6 +192,9 @@ fn coming(spec: &JobSpec, snapshot: &Snapshot) -> Vec<(DueTime, String)> {
 }
 
 fn ticks(frame: &PageFrame<'_>, facts: &JobFacts<'_>, zone: &str) -> PagePart {
+    if !facts.store.is_read() {
+        return PagePart::hidden("ticks");
+    }
     let schedule = facts.job.spec().map(|spec| &spec.schedule);
     let mut past: Vec<TickView> = facts.job.past().collect();
     past.reverse();

@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, Response, StatusCode, header};
 
 use crate::http::acts::{ActFields, AdmittedAct, FieldProblem, WantedAct, act_of, perform, silent_lock};
 use crate::http::api::known;
+use crate::http::board::Unread;
 use crate::http::page::answer::{error_page, html, plain_page, see_other};
 use crate::http::page::job::{ActForm, FormGrounds};
 use crate::http::page::shell::{HtmlSentence, PageTitle, rendered};
@@ -164,6 +165,7 @@ impl ActSubject {
     /// Returns what the page shows to somebody who may act.
     async fn sight(&self, shared: &HttpState, by: Option<&TokenName>) -> ActSight {
         let record = match shared.board.view_one(&self.job.name).await {
+            Ok(view) if view.is_store_away => return ActSight::refused(Unread::Store.into()),
             Ok(view) => view.snapshot.jobs.into_iter().next().and_then(|job| job.record),
             Err(unread) => return ActSight::refused(unread.into()),
         };

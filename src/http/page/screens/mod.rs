@@ -6,6 +6,9 @@ mod output;
 mod past;
 mod routes;
 mod screen;
+#[cfg(test)]
+mod screen_tests;
 mod stream;
+mod unread;
 
 pub(in crate::http) use routes::page_routes;

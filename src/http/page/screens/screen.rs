@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
 
 use crate::http::board::EndedRun;
-use crate::http::page::answer::{error_page, html, unshown_page};
+use crate::http::page::answer::{LOADED_AGAIN, error_page, html, unshown_page};
 use crate::http::page::home::{HomeAddress, HomeFacts, TROUBLES_SHOWN, home_parts};
 use crate::http::page::job::{
     AskedWhy, JobActs, JobFacts, RunFacts, RunOutput, SHOWN_ACTS, job_parts, run_parts,
@@ -29,6 +29,7 @@ use super::context::{PageContext, store_sight};
 use super::output::seen_output;
 use super::past::picture;
 use super::stream::stream_of;
+use super::unread::{unread_home, unread_job};
 
 /// The longest time that may be asked about, in characters.
 const LONGEST_TIME: usize = 64;
@@ -120,8 +121,9 @@ async fn answered(mut screen: PageScreen, shared: Arc<HttpState>, call: Admitted
     }
     match screen.parts(&shared, &context).await {
         Ok(parts) => {
-            let now = shared.board.store_now().unwrap_or_else(|| shared.store_now());
-            let refresh = if let PageScreen::Home(address) = &screen { address.refresh() } else { None };
+            let now = shared.store_now();
+            let asked = if let PageScreen::Home(address) = &screen { address.refresh() } else { None };
+            let refresh = asked.or_else(|| shared.board.unread_jobs().map(|_| LOADED_AGAIN));
             html(StatusCode::OK, page(&context.frame(now, refresh), screen.title(), &parts))
         }
         Err(problem) => unshown_page(problem, &shared.options.borrow(), &call.parts.headers),
@@ -152,7 +154,7 @@ impl PageScreen {
             Self::Replicas => {
                 let listed = shared.board.list().await?;
                 let view = shared.board.view(&[]).await?;
-                let frame = context.frame(view.snapshot.now, None);
+                let frame = context.frame(shared.store_now(), None);
                 Ok(shared.board.expecting(|expected| {
                     let problems = &listed.list.problems;
                     replicas_parts(&frame, &view.snapshot, problems, expected.file, store_sight(&view))
@@ -167,7 +169,13 @@ async fn home_screen(
     shared: &HttpState,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
-    let listed = shared.board.list().await?;
+    let listed = match shared.board.list().await {
+        Ok(listed) => listed,
+        Err(unread) => {
+            let jobs = shared.board.unread_jobs().ok_or(unread)?;
+            return Ok(unread_home(address, &jobs, &context.frame(shared.store_now(), address.refresh())));
+        }
+    };
     let condition = address.condition.as_deref().and_then(JobCondition::parse);
     let query = JobQuery {
         text: address.search.clone(),
@@ -177,7 +185,12 @@ async fn home_screen(
     let page = listed.list.page(&query);
     let view = shared.board.view(&page.jobs).await?;
     let problems = &listed.list.problems;
-    let mut troubled = shared.board.view(&troubled(problems)).await?;
+    let troubled_jobs = troubled(problems);
+    let mut troubled = shared.board.view(&troubled_jobs).await?;
+    let last_acts = match troubled_jobs[..] {
+        [] => Vec::new(),
+        _ => shared.seen_acts.last_done(shared, &troubled_jobs).await,
+    };
     if context.sees_output() {
         add_tails(&mut troubled.snapshot, problems, shared).await;
     }
@@ -201,10 +214,11 @@ async fn home_screen(
         problems,
         counts: (listed.list.count(None), &counts),
         matching: (page.wanted, JOBS_PER_PAGE),
-        picture: &picture,
+        last_acts: &last_acts,
+        picture: Some(&picture),
         store: store_sight(&view),
     };
-    Ok(home_parts(&context.frame(view.snapshot.now, address.refresh()), &facts))
+    Ok(home_parts(&context.frame(shared.store_now(), address.refresh()), &facts))
 }
 
 /// Returns the jobs that the first problems are about.
@@ -238,7 +252,14 @@ async fn job_screen(
     shared: &HttpState,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
-    let view = shared.board.view_one(job).await?;
+    let view = match shared.board.view_one(job).await {
+        Ok(view) => view,
+        Err(unread) => {
+            let jobs = shared.board.unread_jobs().ok_or_else(|| unread.clone())?;
+            let parts = unread_job(job, at, &jobs, shared, context).await;
+            return parts.ok_or_else(|| unread.into());
+        }
+    };
     let listed = shared.board.list().await?;
     if !at.is_empty() && answer.is_none() {
         *answer = Some(explained(job, at, shared).await);
@@ -258,11 +279,11 @@ async fn job_screen(
         snapshot: &view.snapshot,
         problems: &listed.list.problems,
         why,
-        picture: &picture,
+        picture: Some(&picture),
         acts,
         store: store_sight(&view),
     };
-    Ok(job_parts(&context.frame(view.snapshot.now, None), &facts))
+    Ok(job_parts(&context.frame(shared.store_now(), None), &facts))
 }
 
 /// Says what happened to a job at a time, or what is wrong with the question.
@@ -275,7 +296,7 @@ async fn explained(job: &JobName, at: &str, shared: &HttpState) -> Result<String
     when.explain(state, &snapshot).map_err(|error| error.to_string())
 }
 
-fn no_store() -> String {
+pub(super) fn no_store() -> String {
     "the store does not answer".to_owned()
 }
 
@@ -335,7 +356,7 @@ impl RunScreen {
             output,
             store: store_sight(&view),
         };
-        let parts = run_parts(&context.frame(view.snapshot.now, None), &facts);
+        let parts = run_parts(&context.frame(shared.store_now(), None), &facts);
         self.known = Some(tick);
         Ok(parts)
     }

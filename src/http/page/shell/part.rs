@@ -21,6 +21,12 @@ pub(crate) struct PagePart {
     grows: bool,
 }
 
+#[derive(Template)]
+#[template(source = "<section id=\"{{ id }}\" hidden></section>", ext = "html")]
+struct Hidden {
+    id: &'static str,
+}
+
 /// What a browser has of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentParts(BTreeMap<String, u64>);
@@ -35,6 +41,11 @@ impl PagePart {
     /// Returns the part that a template makes, which is never replaced: what is new in it is sent by itself.
     pub(crate) fn growing(id: impl Into<String>, template: &impl Template) -> Self {
         Self { grows: true, ..Self::of(id, template) }
+    }
+
+    /// Returns a part that is not shown for now.
+    pub(crate) fn hidden(id: &'static str) -> Self {
+        Self::of(id, &Hidden { id })
     }
 
     /// Returns a part with parts within it. `framed` makes the element around the elements of the rows.

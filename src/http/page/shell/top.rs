@@ -18,6 +18,15 @@ pub(crate) enum StoreSight {
     Answers,
     /// It has not answered since then; everything on the page is as old.
     AwaySince(UtcMillis),
+    /// It does not answer, and nothing was read since somebody looks; with its last answer to this replica.
+    Unread(Option<UtcMillis>),
+}
+
+impl StoreSight {
+    /// Whether anything was read of it.
+    pub(crate) const fn is_read(self) -> bool {
+        !matches!(self, Self::Unread(_))
+    }
 }
 
 /// One statement about the cluster.
@@ -32,7 +41,9 @@ struct Statement {
 struct Top<'a> {
     frame: &'a PageFrame<'a>,
     statements: Vec<Statement>,
-    away: Option<RelativeTime>,
+    is_away: bool,
+    /// When it answered, if it does not answer now.
+    answered: Option<RelativeTime>,
     clock: UtcTime,
 }
 
@@ -43,16 +54,22 @@ pub(crate) fn top_part(
     problems: &[ClusterProblem],
     store: StoreSight,
 ) -> PagePart {
-    let away = match store {
+    let answered = match store {
         StoreSight::Answers => None,
-        StoreSight::AwaySince(at) => Some(RelativeTime { at, now: frame.now }),
+        StoreSight::AwaySince(at) => Some(at),
+        StoreSight::Unread(at) => at,
     };
-    let statements = vec![
-        replicas(snapshot, problems),
-        agreement(problems, &[Kind::ClockDiffers, Kind::ClockSlewed], "clocks agree", "clocks differ"),
-        files(snapshot, problems),
-    ];
-    PagePart::of("top", &Top { frame, statements, away, clock: UtcTime(frame.now) })
+    let answered = answered.map(|at| RelativeTime { at, now: frame.now });
+    let is_away = store != StoreSight::Answers;
+    let statements = match store.is_read() {
+        true => vec![
+            replicas(snapshot, problems),
+            agreement(problems, &[Kind::ClockDiffers, Kind::ClockSlewed], "clocks agree", "clocks differ"),
+            files(snapshot, problems),
+        ],
+        false => Vec::new(),
+    };
+    PagePart::of("top", &Top { frame, statements, is_away, answered, clock: UtcTime(frame.now) })
 }
 
 fn has(problems: &[ClusterProblem], kinds: &[Kind]) -> bool {

@@ -54,7 +54,7 @@ fn job_screen(scene: &Scene, name: &str) -> Vec<PagePart> {
     let (snapshot, store) = (&scene.snapshot, scene.store);
     let last = if is_busy { last_acts() } else { LastActs { is_read: true, ..LastActs::default() } };
     let acts = JobActs { last: &last, order: run_id(50) };
-    let facts = JobFacts { job, snapshot, problems: &problems, why, picture: &picture, acts, store };
+    let facts = JobFacts { job, snapshot, problems: &problems, why, picture: Some(&picture), acts, store };
     job_parts(&in_file(), &facts)
 }
 

@@ -406,7 +406,8 @@ impl Scene {
             problems: &problems,
             counts: (self.snapshot.jobs.len(), &counts),
             matching: (self.snapshot.jobs.len(), 50),
-            picture: &self.picture(address, None),
+            last_acts: &last_acts().notes[..1],
+            picture: Some(&self.picture(address, None)),
             store: self.store,
         };
         home_parts(frame, &facts)

@@ -30,8 +30,8 @@ const BYTES_OF_MARK: usize = 130;
 /// So much room a label needs.
 const LABEL: u16 = 70;
 
-/// So much room the words beside a mark need.
-const WORDS_BESIDE: u16 = 160;
+/// So much room each letter of the words beside a mark needs.
+const LETTER_BESIDE: u16 = 6;
 
 /// Nearer to an edge than this, a text begins or ends at its place instead of being around it.
 const EDGE: u16 = 25;
@@ -243,13 +243,16 @@ fn drawn(mark: &TimelineMark, picture: &Picture, tops: &LaneTops) -> DrawnMark {
         MarkShape::Run { end: BarEnd::Plain, tick_x } => (None, *tick_x, None),
         MarkShape::Run { end: shape, tick_x } => (Some((shape.as_str(), Percent(end))), *tick_x, None),
         MarkShape::DidNotRun { outcome, folded } => {
-            let beside = end..end.saturating_add(WORDS_BESIDE);
+            let letters = folded.iter().flat_map(|text| text.chars()).count();
+            let room =
+                u16::try_from(letters).map_or(u16::MAX, |letters| letters.saturating_mul(LETTER_BESIDE));
+            let beside = end..end.saturating_add(room);
             let is_in_the_way = |other: &TimelineMark| {
                 (other.lane, other.row) == (mark.lane, mark.row)
                     && other.x > mark.x
                     && beside.contains(&other.x)
             };
-            let has_room = end < PICTURE_WIDTH - WORDS_BESIDE && !picture.marks.iter().any(is_in_the_way);
+            let has_room = beside.end < PICTURE_WIDTH && !picture.marks.iter().any(is_in_the_way);
             let text = folded.clone().filter(|_| has_room).map(|text| (text, Percent(end)));
             (Some((outcome.as_str(), Percent(mark.x))), None, text)
         }

@@ -31,7 +31,7 @@ fn lanes_are_as_high_as_their_rows_and_marks_are_within_theirs() {
         drawing
             .marks
             .iter()
-            .any(|mark| mark.text.as_ref().is_some_and(|(text, _)| text == "×5 store_unreachable"))
+            .any(|mark| mark.text.as_ref().is_some_and(|(text, _)| text == "×5 the store did not answer"))
     );
 }
 

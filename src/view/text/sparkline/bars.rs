@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::job::{Cause, Outcome};
 use crate::lease::HistoryEntry;
 use crate::view::history::{duration, median_duration, usual_duration};
+use crate::view::text::reason::outcome_in_words;
 use crate::view::text::time_format::span;
 
 /// The newest so many entries are shown.
@@ -127,5 +128,5 @@ fn count(entries: &[HistoryEntry], outcome: Outcome) -> Option<String> {
     let count = ended_so().fold(0_u64, |sum, entry| sum.saturating_add(entry.count.unwrap_or(1)));
     let is_known = ended_so().all(|entry| entry.after.is_none() || entry.count.is_some());
     let least = if is_known { "" } else { "at least " };
-    Some(format!("{least}{count} {}", outcome.as_str().replace('_', " ")))
+    Some(format!("{least}{count} {}", outcome_in_words(outcome)))
 }

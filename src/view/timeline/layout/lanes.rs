@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::job::{JobName, NodeName, Verdict};
 use crate::store::{LIVE_FOR, Peer};
 use crate::time::UtcMillis;
+use crate::view::text::reason::verdict_in_words;
 use crate::view::text::short_text::short_hash;
 use crate::view::timeline::facts::{LaneOrder, TimelineFacts, TimelineJob};
 use crate::view::timeline::picture::{Lane, LaneKind};
@@ -129,7 +130,7 @@ impl<'a> LanePlan<'a> {
         for (at, mut counts) in counts {
             counts.sort_by_key(|(verdict, count)| (verdict.is_none(), Reverse(*count)));
             let word = |(verdict, count): &(Option<Verdict>, u64)| match verdict {
-                Some(verdict) => format!("{count} {verdict}"),
+                Some(verdict) => format!("{count} {}", verdict_in_words(*verdict)),
                 None => format!("{count} coming"),
             };
             if let Some(lane) = self.lanes.get_mut(at) {

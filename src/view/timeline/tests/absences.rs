@@ -27,7 +27,9 @@ fn what_did_not_run_stands_in_a_lane_of_its_own_or_in_that_of_its_job() {
     assert!(
         picture.lanes[2]
             .summary
-            .starts_with("1 skipped (overlap), 1 missed (no_replica), 1 unknown (store_reset)"),
+            .starts_with(
+            "1 skipped (the previous run was still running), 1 missed (no live replica could run it), 1 unknown (the store lost its data)"
+        ),
         "{}",
         picture.lanes[2].summary
     );
@@ -46,19 +48,19 @@ fn ticks_that_share_an_entry_are_a_bracket_with_their_number_and_reason() {
         (
             folded(-2_101, -900, Some(5)),
             (375, 300),
-            Some("×5 store_unreachable"),
+            Some("×5 the store did not answer"),
             "`backup`, 5 ticks from 11:25:00 to 11:45:00: missed, as the store did not answer",
         ),
         (
             folded(-2_101, -900, None),
             (375, 300),
-            Some("×? store_unreachable"),
+            Some("×? the store did not answer"),
             "`backup`, ticks from 11:25:00 to 11:45:00: missed, as the store did not answer",
         ),
         (
             folded(-9_000, -900, Some(27)),
             (0, 675),
-            Some("×27 store_unreachable"),
+            Some("×27 the store did not answer"),
             "`backup`, 27 ticks from 09:35:00 to 11:45:00: missed, as the store did not answer",
         ),
         (

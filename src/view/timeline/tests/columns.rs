@@ -66,7 +66,11 @@ fn ticks_that_did_not_run_and_those_to_come_are_in_columns_of_their_lane() {
     assert_eq!(kinds[0], ColumnKind::Ended(Outcome::Missed));
     assert_eq!(kinds.last(), Some(&ColumnKind::Coming));
     assert_eq!(picture.marks, []);
-    assert!(picture.lanes[2].summary.starts_with("400 missed (late), "), "{}", picture.lanes[2].summary);
+    assert!(
+        picture.lanes[2].summary.starts_with("400 missed (it was not started within its start deadline), "),
+        "{}",
+        picture.lanes[2].summary
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::job::{JobName, Outcome, Reason, Tick, Verdict};
 use crate::lease::HistoryEntry;
 use crate::time::UtcMillis;
-use crate::view::text::reason::reason_in_words;
+use crate::view::text::reason::{outcome_in_words, reason_in_words};
 use crate::view::timeline::facts::{PastTick, TimelineFacts, TimelineSpecs};
 use crate::view::timeline::window::TimeWindow;
 
@@ -63,10 +63,10 @@ impl<'a> Absence<'a> {
         Self { job, first, last, count, is_folded, verdict: entry.verdict() }
     }
 
-    /// Returns the text beside the bracket of several ticks: `×37 store_unreachable`.
+    /// Returns the text beside the bracket of several ticks: `×37 the store did not answer`.
     pub(in crate::view::timeline) fn folded(&self) -> Option<String> {
         let count = self.count.map_or("?".to_owned(), |count| count.to_string());
-        let reason = self.verdict.reason.map_or(self.verdict.outcome.as_str(), Reason::as_str);
+        let reason = self.verdict.reason.map_or(self.verdict.outcome.as_str(), reason_in_words);
         self.is_folded.then(|| format!("×{count} {reason}"))
     }
 
@@ -79,7 +79,7 @@ impl<'a> Absence<'a> {
             (true, Some(count)) => format!("{count} ticks from {} to {last}", window.clock(self.first)),
             (true, None) => format!("ticks from {} to {last}", window.clock(self.first)),
         };
-        let outcome = self.verdict.outcome;
+        let outcome = outcome_in_words(self.verdict.outcome);
         let why =
             self.verdict.reason.map_or(String::new(), |reason| format!(", as {}", reason_in_words(reason)));
         format!("`{job}`, {ticks}: {outcome}{why}")

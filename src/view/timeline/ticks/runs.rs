@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::job::{Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::time::UtcMillis;
 use crate::view::history::exit;
+use crate::view::text::reason::verdict_in_words;
 use crate::view::text::time_format::span;
 use crate::view::timeline::facts::{CurrentRun, PastTick, TimelineFacts};
 use crate::view::timeline::picture::BarEnd;
@@ -130,7 +131,7 @@ impl<'a> TimelineRun<'a> {
             }
             (Outcome::Running, None) => format!("running on {node} since {started} ({took})"),
             _ => {
-                let verdict = Verdict { outcome: self.outcome, reason: self.reason };
+                let verdict = verdict_in_words(Verdict { outcome: self.outcome, reason: self.reason });
                 let exit = self.exit.as_ref().map_or(String::new(), |exit| format!(" ({exit})"));
                 format!("{verdict}{exit} on {node}, {started} to {ended} ({took})")
             }

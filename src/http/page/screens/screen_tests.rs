@@ -1,0 +1,151 @@
+//! What pages show to whom, and without the store.
+
+use std::time::Duration;
+
+use axum::http::Request;
+use axum::http::request::Builder;
+use tokio::time::sleep;
+
+use crate::http::testing::{Served, ServedAnswer, TOKENS, tokens};
+use crate::job::JobName;
+
+/// A request of the visitor with this token.
+fn with_token(request: Builder, token: &str) -> Builder {
+    request.header("authorization", format!("Bearer {token}")).header("accept", "text/html")
+}
+
+/// The page at this path for somebody who may act.
+async fn opened(served: &Served, path: &str) -> ServedAnswer {
+    served.set_tokens(tokens());
+    served.send(with_token(Request::get(path), TOKENS[1]), "").await
+}
+
+#[tokio::test]
+async fn an_error_offers_the_login_only_to_those_who_have_not_logged_in() {
+    let served = Served::new().await.with_tokens();
+    served.report(false);
+    let reader = TOKENS[0];
+    for (request, status, offers_login) in [
+        (with_token(Request::get("/jobs/nobody"), reader), 404, false),
+        (with_token(Request::post("/jobs/backup/trigger"), reader), 403, false),
+        (with_token(Request::get("/"), "wrong"), 401, true),
+    ] {
+        let answer = served.send(request, "").await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        assert_eq!(answer.body.contains("href=\"/login\""), offers_login, "{}", answer.body);
+        assert!(answer.body.contains("<a href=\"/\">Jobs</a>"), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn a_page_opened_without_the_store_lists_the_jobs_and_makes_up_no_state() {
+    let served = Served::new().await;
+    served.report(true);
+    let home = opened(&served, "/").await;
+    assert_eq!(home.status, 200, "{}", home.body);
+    for text in [
+        "<tr id=\"job-backup\" class=\"unknown\">",
+        "<tr id=\"job-payout\" class=\"unknown\">",
+        "<tr id=\"job-retired\" class=\"off\">",
+        "<h1 id=\"troubles-h\">The store does not answer</h1>",
+        "<section id=\"timeline\" hidden>",
+        ">disabled 1</a>",
+    ] {
+        assert!(home.body.contains(text), "{text}\n{}", home.body);
+    }
+    assert_eq!(home.body.matches("is not known").count(), 1, "{}", home.body);
+    let again = "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>";
+    assert!(home.body.contains(again), "{}", home.body);
+    assert_eq!(home.body.matches("<time class=due").count(), 2, "the next tick of each job that is enabled");
+    for text in ["failing 0", "running 0", "Nothing is wrong", "No job is like this", " replicas</span>"] {
+        assert!(!home.body.contains(text), "{text}\n{}", home.body);
+    }
+    let searched = opened(&served, "/?q=pay&is=failing").await.body;
+    assert!(searched.contains("job-payout") && !searched.contains("job-backup"), "{searched}");
+
+    served.report(false);
+    let home =
+        served.send(Request::get("/").header("authorization", format!("Bearer {}", TOKENS[1])), "").await;
+    assert!(home.body.contains("<tr id=\"job-backup\" class=\"failing\">"), "{}", home.body);
+    assert!(!home.body.contains("is not known") && !home.body.contains(again), "{}", home.body);
+}
+
+#[tokio::test]
+async fn the_page_of_a_job_opened_without_the_store_shows_what_the_file_says() {
+    let served = Served::new().await;
+    served.report(false);
+    // Nobody has acted when the list of acts is read.
+    let job = JobName::parse("backup").expect("a name");
+    while !served.shared.seen_acts.of_job(&served.shared, &job, 1).await.is_read {
+        sleep(Duration::from_millis(5)).await;
+    }
+    served.report(true);
+    let job = opened(&served, "/jobs/backup?at=12%3A05").await;
+    assert_eq!(job.status, 200, "{}", job.body);
+    for text in [
+        "<section id=\"about\" class=\"unknown\">",
+        "is not known until the store answers.",
+        "<dt>lock</dt><dd>not known while the store does not answer</dd>",
+        "<section id=\"ticks\" hidden>",
+        "class=\"bad\">the store does not answer</p>",
+        "What was done lately is not known",
+    ] {
+        assert!(job.body.contains(text), "{text}\n{}", job.body);
+    }
+    assert_eq!(job.body.matches("<time class=due").count(), 5, "its coming ticks");
+    for text in ["free: the job", "No tick has been decided", "Nobody has acted", "No replica has registered"]
+    {
+        assert!(!job.body.contains(text), "{text}\n{}", job.body);
+    }
+    // Whether the store has a job that the file does not name is not known.
+    assert_eq!(opened(&served, "/jobs/nobody").await.status, 503);
+}
+
+#[tokio::test]
+async fn while_the_store_is_away_acts_are_disabled_and_the_lock_is_not_known() {
+    let served = Served::new().await;
+    served.report(false);
+    let before = opened(&served, "/jobs/backup").await.body;
+    assert!(before.contains("free: the job does not run") && !before.contains(" disabled"), "{before}");
+    assert!(before.contains("<button>Run it once</button>"), "{before}");
+    served.report(true);
+    let away = opened(&served, "/jobs/backup").await.body;
+    for text in [
+        "nothing can be done to the job until it does.",
+        "<button disabled>Run it once</button>",
+        "<button disabled>Pause</button>",
+        "<button disabled>Run it for another tick…</button>",
+        "<dt>lock</dt><dd>not known while the store does not answer</dd>",
+    ] {
+        assert!(away.contains(text), "{text}\n{away}");
+    }
+    assert!(!away.contains("free: the job") && !away.contains("href=\"/jobs/backup/trigger\""), "{away}");
+    let form = opened(&served, "/jobs/backup/trigger").await;
+    assert_eq!(form.status, 503, "{}", form.body);
+    assert!(form.body.contains("the store does not answer") && !form.body.contains("<form"), "{}", form.body);
+}
+
+#[tokio::test]
+async fn a_trouble_tells_the_last_act_and_leads_to_acts_those_who_may_act() {
+    let served = Served::new().await.with_tokens();
+    served.report(false);
+    // Once something was read, the store is open.
+    let home = opened(&served, "/").await.body;
+    assert!(home.contains("exit code 3") && !home.contains("Last act"), "{home}");
+    for (act, known) in [("pause", ". Last act"), ("resume", "Last act: resumed by maria <time")] {
+        let request = with_token(Request::post(format!("/api/v1/jobs/backup/{act}")), TOKENS[1]);
+        let request = request.header("content-type", "application/json");
+        assert_eq!(served.send(request, "{}").await.status, 200, "{act}");
+        let home = opened(&served, "/").await.body;
+        assert_eq!(home.contains(known), act == "resume", "a pause tells by itself who paused: {home}");
+        assert_eq!(home.contains("Paused by maria <time"), act == "pause", "{home}");
+        assert_eq!(home.contains("/jobs/backup/resume\">resume…"), act == "pause", "{home}");
+    }
+    let home = opened(&served, "/").await.body;
+    assert!(home.contains("Last act: resumed by maria <time"), "{home}");
+    for link in ["/jobs/backup/trigger\">run once…", "/jobs/backup/pause\">pause…"] {
+        assert!(home.contains(link), "{link}\n{home}");
+    }
+    let read = served.send(with_token(Request::get("/"), TOKENS[0]), "").await.body;
+    assert!(read.contains("Last act: resumed by maria") && !read.contains("run once…"), "{read}");
+}
