@@ -486,17 +486,28 @@ fn a_tick_that_did_not_run_may_be_recorded_in_two_lives_for_different_reasons() 
 
 #[test]
 fn a_grant_that_was_given_back_may_come_back_with_a_store_that_took_over() {
-    let given_back = |evidence: &mut Evidence, is_forgotten: bool| {
-        third_did_not_run(evidence, "missed", "store_unreachable");
-        evidence.faults.push(fault(Kind::Failover, evidence));
-        let tick_ms = evidence.entries[2].tick_ms;
-        let interrupted =
-            Recorded { run: Some("other".into()), ..no_run(tick_ms, "interrupted", "lock_lost") };
-        evidence.entries.insert(3, interrupted);
-        evidence.losses_ms.extend(is_forgotten.then_some(tick_ms + 4_000));
+    let given_back = |has_run: bool, is_forgotten: bool, is_witnessed: bool| {
+        found(|evidence| {
+            if !has_run {
+                third_did_not_run(evidence, "missed", "store_unreachable");
+            }
+            evidence.faults.push(fault(Kind::Failover, evidence));
+            let tick_ms = evidence.entries[2].tick_ms;
+            let run = if is_witnessed { evidence.runs[3].run.clone() } else { "other".into() };
+            let interrupted = Recorded {
+                run: Some(run),
+                id: format!("{tick_ms}-1"),
+                ..no_run(tick_ms, "interrupted", "lock_lost")
+            };
+            evidence.entries.insert(3, interrupted);
+            evidence.losses_ms.extend(is_forgotten.then_some(tick_ms + 4_000));
+        })
     };
-    assert_eq!(found(|evidence| given_back(evidence, true)), Vec::<&str>::new());
-    assert_eq!(found(|evidence| given_back(evidence, false)), ["covered twice"]);
+    for has_run in [false, true] {
+        assert_eq!(given_back(has_run, true, false), Vec::<&str>::new(), "{has_run}");
+        assert_eq!(given_back(has_run, false, false), ["covered twice"], "{has_run}");
+        assert_eq!(given_back(has_run, true, true), ["covered twice"], "{has_run}");
+    }
 }
 
 #[test]

@@ -232,15 +232,19 @@ impl<'a> Book<'a> {
             || self.are_of_who_was_not_told(one, other)
     }
 
-    /// A grant that nobody heard of was given back, and its tick missed; and then a store took over that had seen only the
-    /// grant.
-    fn was_never_started(&self, missed: &Recorded, interrupted: &Recorded) -> bool {
+    /// A grant that nobody heard of was given back, and its tick missed, or granted once more; and then a store took over that
+    /// had seen only the first grant.
+    fn was_never_started(&self, decided: &Recorded, interrupted: &Recorded) -> bool {
         let is_witnessed = self.runs.iter().any(|run| Some(&run.run) == interrupted.run.as_ref());
         let is_missed =
-            missed.outcome == "missed" && missed.run.is_none() && missed.cause == interrupted.cause;
+            decided.outcome == "missed" && decided.run.is_none() && decided.cause == interrupted.cause;
+        let is_of_next_grant = decided.run.is_some() && decided.run != interrupted.run;
         let given_up = ["interrupted (lock_lost)", "interrupted (node_lost)"];
         let is_given_up = interrupted.run.is_some() && given_up.contains(&interrupted.verdict().as_str());
-        is_missed && is_given_up && !is_witnessed && self.may_be_forgotten(interrupted.tick_ms)
+        (is_missed || is_of_next_grant)
+            && is_given_up
+            && !is_witnessed
+            && self.may_be_forgotten(interrupted.tick_ms)
     }
 
     /// A store forgot about then, or had a minute in hand when it did.
