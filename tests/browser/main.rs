@@ -9,6 +9,8 @@ mod http_client;
 mod keys;
 mod live;
 mod login;
+#[path = "../support/machine.rs"]
+mod machine;
 mod no_script;
 mod output;
 mod phone;

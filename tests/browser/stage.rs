@@ -25,11 +25,6 @@ const TOKENS: &str = "[http]\nhosts = [\"cron.example\"]\n[http.tokens]\n\
     maria = { token = \"${file:maria}\", may = \"act\" }\n\
     grafana = { token = \"${file:grafana}\", may = \"read\" }\n";
 
-/// A job that prints three lines when it is told to, on the replica that has the label.
-const TALK: &str = "[jobs.talk]\nschedule = \"0 0 29 2 *\"\nonly_on = [\"pays\"]\n\
-    shell = \"echo one; until test -e two; do sleep 0.1; done; echo two; until test -e three; do sleep 0.1; done; \
-    echo three; exit 3\"\n";
-
 /// Besides these, the job that fails when it is told to.
 const IDLE_JOBS: usize = 29;
 
@@ -57,11 +52,6 @@ impl Stage {
     /// under the name `cron.example`.
     pub(crate) fn start_with_tokens() -> Self {
         Self::start_with(1, TOKENS)
-    }
-
-    /// Starts two replicas with these tokens. The job `talk` runs by hand, and on the second one alone.
-    pub(crate) fn start_with_a_talker() -> Self {
-        Self::start_with(2, &[TOKENS, TALK].concat())
     }
 
     fn start_with(replicas: usize, more: &str) -> Self {
@@ -195,7 +185,7 @@ impl Stage {
 }
 
 /// Writes a file that no other user may read.
-fn write_private(path: &Path, text: &str) {
+pub(crate) fn write_private(path: &Path, text: &str) {
     let mut options = std::fs::OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).expect("a writable folder");

@@ -10,6 +10,8 @@ mod both_stores;
 mod http_client;
 mod live;
 mod logs;
+#[path = "../support/machine.rs"]
+mod machine;
 mod namespaces;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -81,8 +81,18 @@ impl Browser {
 
     /// Starts a browser with further arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
+        Self::start_by(&mut Command::new("chromedriver"), IpAddr::from([127, 0, 0, 1]), arguments)
+    }
+
+    /// Starts a browser on another machine, by a command that starts `chromedriver` there, and the machine's address.
+    pub(crate) fn start_elsewhere(driver: &mut Command, ip: IpAddr) -> Self {
+        // Without such a list it serves its own machine alone.
+        Self::start_by(driver.arg("--allowed-ips=10.77.1.1"), ip, &[])
+    }
+
+    fn start_by(driver: &mut Command, ip: IpAddr, arguments: &[&str]) -> Self {
         let profile = TempDir::new().expect("a folder for temporary files");
-        let mut driver = Command::new("chromedriver")
+        let mut driver = driver
             .args(["--port=0", "--log-level=WARNING"])
             .env("HOME", profile.path())
             .process_group(0)
@@ -91,8 +101,7 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("chromedriver: {error}; try `make tools`"));
-        let port = port_of(&mut driver);
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let address = SocketAddr::from((ip, port_of(&mut driver)));
         let mut browser = Self { driver, address, session: String::new(), is_checked: false, profile };
         let folder = format!("--user-data-dir={}", browser.profile.path().join("profile").display());
         let all: Vec<&str> = ARGUMENTS.iter().chain(arguments).copied().chain([folder.as_str()]).collect();
@@ -307,8 +316,7 @@ impl Browser {
         stream.set_read_timeout(Some(DEADLINE)).expect("a socket");
         stream.set_write_timeout(Some(DEADLINE)).expect("a socket");
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            self.address,
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).expect("it reads");
