@@ -66,7 +66,7 @@ pub(crate) fn a_replica_that_freezes_for_a_moment_is_waited_for_and_costs_no_lin
     let mut followed = stage.begin(&["logs", "talk", "--follow"]);
     followed.wait_for("of its output", |line| line.ends_with(" out one"));
     stage.n2().signal(Signal::SIGSTOP);
-    let waits = "n2 does not answer: waiting for it while the run may go on";
+    let waits = "n2 does not answer: waiting for it while the run may continue";
     followed.wait_for("that it waits", |line| line == waits);
     stage.n2().signal(Signal::SIGCONT);
     stage.touch("go");

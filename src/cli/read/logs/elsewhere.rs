@@ -112,7 +112,7 @@ impl PrintEnd {
     }
 }
 
-/// Prints the output as it comes. With `--follow`, a replica that does not answer is waited for while the run may go on.
+/// Prints the output as it comes. With `--follow`, a replica that does not answer is waited for while the run may continue.
 async fn print_all(
     text: &mut RemoteText,
     args: &LogsArgs,
@@ -128,7 +128,7 @@ async fn print_all(
             None => {}
             Some(TextNews::End(end)) => return Ok(PrintEnd::End(end)),
             Some(TextNews::Silent(why)) => {
-                if !args.follow || !may_go_on(text.source(), store, &mut lapsed).await {
+                if !args.follow || !may_continue(text.source(), store, &mut lapsed).await {
                     return Ok(PrintEnd::Silent(why));
                 }
                 silent = Some(why);
@@ -154,14 +154,14 @@ fn awaited(text: &RemoteText, silent: Option<&str>) -> Option<String> {
     }
     let node = text.node();
     match silent {
-        Some(why) => Some(format!("{why}: waiting for it while the run may go on")),
+        Some(why) => Some(format!("{why}: waiting for it while the run may continue")),
         None => (!text.has_answered()).then(|| format!("waiting for {node} to answer")),
     }
 }
 
-/// Whether a run whose replica does not answer may go on, as far as the store tells: its lock is held, or has ended just now.
+/// Whether a run whose replica does not answer may continue, as far as the store tells: its lock is held, or has ended just now.
 /// `lapsed` is since when it is known that the lock has ended.
-async fn may_go_on(source: &OutputSource, store: &dyn Store, lapsed: &mut Option<Instant>) -> bool {
+async fn may_continue(source: &OutputSource, store: &dyn Store, lapsed: &mut Option<Instant>) -> bool {
     let record = match store.record_of(&source.job).await {
         Ok(record) => record,
         // While the store does not answer, nothing is known.

@@ -318,7 +318,7 @@ async fn a_silent_replica_is_followed_until_the_end_of_the_run_is_recorded() {
         logs(&bench, "backup --follow", &mut screen).await
     };
     let cluster = async {
-        until(&mut notes, "n2 does not answer: waiting for it while the run may go on\n").await;
+        until(&mut notes, "n2 does not answer: waiting for it while the run may continue\n").await;
         bench.finish("backup", lease, Verdict::plain(Outcome::Failed), Some(3)).await;
         until(&mut notes, "warning: n2 does not answer\nnote: these are its last 4 KiB").await;
         until(&mut lines, &format!("the end of run {}\n", run_id(2))).await;
