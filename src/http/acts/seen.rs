@@ -1,5 +1,5 @@
-//! What operators did lately, as the store's feed of acts says. It is read while somebody looks at a job, or at what is
-//! wrong, once a second at most, and only what is new in it.
+//! What operators did lately, from the store's feed of acts. The feed is read only while a page shows a job or a problem, once
+//! a second at most, and only its new lines.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -190,7 +190,7 @@ impl Board {
         self.see(|kept| self.list_of(kept)).await
     }
 
-    /// Returns the jobs of the file if the store does not answer, and nothing was read since somebody looks.
+    /// Returns the jobs of the file while the store does not answer and the board has read nothing; `None` otherwise.
     pub(crate) fn unread_jobs(&self) -> Option<UnreadJobs> {
         let facts = self.facts.borrow().clone();
         if !facts.is_store_away {

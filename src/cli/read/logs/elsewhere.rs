@@ -177,7 +177,7 @@ async fn may_continue(source: &OutputSource, store: &dyn Store, lapsed: &mut Opt
     lapsed.get_or_insert_with(Instant::now).elapsed() < RECORDED_WITHIN
 }
 
-/// Returns the failure for a followed run whose replica does not answer, and whose end nobody has recorded.
+/// Returns the error about a followed run: its replica does not answer, and no replica has recorded its end.
 fn lost(why: &str, OutputSource { job, run, .. }: &OutputSource) -> Failure {
     Failure::failed(format!(
         "{why}, the lock of run {run} has ended, and the store does not know how the run ended\n  help: `solocron status {job}` \

@@ -13,7 +13,7 @@ use crate::view::testing::{Bench, FILE};
 
 use super::*;
 
-/// Watches a cluster whose store is in this folder, until nobody reads the wire.
+/// Runs `status --watch` on the store in this folder, until the test drops the receiver of the output.
 async fn watched(folder: &Path, job: Option<&str>, out: Wire) -> Result<Exit, Failure> {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), FILE).expect("written");

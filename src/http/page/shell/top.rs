@@ -18,7 +18,7 @@ pub(crate) enum StoreSight {
     Answers,
     /// It has not answered since then; everything on the page is as old.
     AwaySince(UtcMillis),
-    /// It does not answer, and nothing was read since somebody looks; with its last answer to this replica.
+    /// It does not answer, and the board has read nothing; with the time of its last answer to this replica.
     Unread(Option<UtcMillis>),
 }
 
