@@ -36,8 +36,8 @@ fn watch() {
     assert!(!route.status.success(), "the other machine is out of reach");
     let _beside = near.replica(&["--listen", &PAGE.to_string()]);
     let _talks = far.replica(&["--no-http", "--label", "talks"]);
-    let browser =
-        Browser::start_elsewhere(&mut near.command("chromedriver"), "10.77.1.2".parse().expect("an address"));
+    let [ip, client] = ["10.77.1.2", "10.77.1.1"].map(|ip| ip.parse().expect("an address"));
+    let browser = Browser::start_elsewhere(&mut near.command("chromedriver"), ip, client);
     browser.open(&format!("http://{PAGE}/login"));
     log_in(&browser, MARIA);
     browser.wait_until("the jobs", || browser.url().ends_with('/').then_some(()));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use solocron::time::{Clock, SystemClock};
 
+use crate::process::Program;
 use crate::stage::{Stage, texts};
 
 /// Prints a line, waits for the file `go`, and prints another one.
@@ -13,12 +14,30 @@ fn two_lines(stage: &Stage) -> String {
     format!("echo one; while [ ! -e {go} ]; do sleep 0.1; done; echo two; exit 3")
 }
 
-pub(crate) fn a_run_elsewhere_is_followed_line_by_line_until_it_ends(mut stage: Stage) {
-    let script = two_lines(&stage);
-    stage.start("", &script);
-    stage.trigger();
-    let mut followed = stage.begin(&["logs", "talk", "--follow"]);
+/// The command that follows a run.
+enum Following {
+    Logs,
+    Trigger,
+}
+
+/// Starts the replica with these settings of the job that prints two lines, and follows a run of it up to its first line.
+fn follow_first_line(stage: &mut Stage, settings: &str, following: Following) -> Program {
+    let script = two_lines(stage);
+    stage.start(settings, &script);
+    let command = match following {
+        Following::Logs => {
+            stage.trigger();
+            "logs"
+        }
+        Following::Trigger => "trigger",
+    };
+    let mut followed = stage.begin(&[command, "talk", "--follow"]);
     followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    followed
+}
+
+pub(crate) fn a_run_elsewhere_is_followed_line_by_line_until_it_ends(mut stage: Stage) {
+    let followed = follow_first_line(&mut stage, "", Following::Logs);
     stage.touch("go");
     let said = followed.wait().expect_code(0).log;
     assert_eq!(texts(&said), ["one", "two"], "{said}");
@@ -29,11 +48,7 @@ pub(crate) fn a_run_elsewhere_is_followed_line_by_line_until_it_ends(mut stage: 
 
 #[expect(clippy::disallowed_methods, reason = "no event tells that a ttl is over")]
 pub(crate) fn nothing_is_left_20_s_after_a_follower_was_killed(mut stage: Stage) {
-    let script = two_lines(&stage);
-    stage.start("", &script);
-    stage.trigger();
-    let mut followed = stage.begin(&["logs", "talk", "--follow"]);
-    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    let followed = follow_first_line(&mut stage, "", Following::Logs);
     followed.signal(Signal::SIGKILL);
     std::thread::sleep(Duration::from_secs(20));
     let left = stage.server.as_ref().expect("a server").cli(&["--raw", "KEYS", "solocron:{test}:*"]);
@@ -60,11 +75,7 @@ pub(crate) fn two_followers_of_one_run_both_get_every_line(mut stage: Stage) {
 }
 
 pub(crate) fn a_replica_that_freezes_for_a_moment_is_waited_for_and_costs_no_line(mut stage: Stage) {
-    let script = two_lines(&stage);
-    stage.start("", &script);
-    stage.trigger();
-    let mut followed = stage.begin(&["logs", "talk", "--follow"]);
-    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    let mut followed = follow_first_line(&mut stage, "", Following::Logs);
     stage.n2().signal(Signal::SIGSTOP);
     let waits = "n2 does not answer: waiting for it while the run may continue";
     followed.wait_for("that it waits", |line| line == waits);
@@ -78,11 +89,7 @@ pub(crate) fn a_replica_that_freezes_for_a_moment_is_waited_for_and_costs_no_lin
 }
 
 pub(crate) fn a_replica_that_stays_frozen_is_followed_to_the_recorded_end_of_its_run(mut stage: Stage) {
-    let script = two_lines(&stage);
-    stage.start("lease = \"5s\"", &script);
-    stage.trigger();
-    let mut followed = stage.begin(&["logs", "talk", "--follow"]);
-    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    let followed = follow_first_line(&mut stage, "lease = \"5s\"", Following::Logs);
     stage.n2().signal(Signal::SIGSTOP);
     let said = followed.wait().expect_code(1).log;
     stage.n2().signal(Signal::SIGCONT);
@@ -92,11 +99,7 @@ pub(crate) fn a_replica_that_stays_frozen_is_followed_to_the_recorded_end_of_its
 }
 
 pub(crate) fn a_follower_waits_for_a_store_that_is_away_for_a_moment(mut stage: Stage) {
-    let script = two_lines(&stage);
-    stage.start("", &script);
-    stage.trigger();
-    let mut followed = stage.begin(&["logs", "talk", "--follow"]);
-    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    let mut followed = follow_first_line(&mut stage, "", Following::Logs);
     let server = stage.server.as_ref().expect("a server");
     server.freeze();
     followed.wait_for("of the outage", |line| line.contains("the store does not answer"));
@@ -108,10 +111,7 @@ pub(crate) fn a_follower_waits_for_a_store_that_is_away_for_a_moment(mut stage: 
 }
 
 pub(crate) fn a_triggered_run_whose_replica_freezes_for_a_moment_loses_no_line(mut stage: Stage) {
-    let script = two_lines(&stage);
-    stage.start("", &script);
-    let mut followed = stage.begin(&["trigger", "talk", "--follow"]);
-    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    let mut followed = follow_first_line(&mut stage, "", Following::Trigger);
     stage.n2().signal(Signal::SIGSTOP);
     followed.wait_for("that it does not answer", |line| line == "warning: n2 does not answer");
     stage.n2().signal(Signal::SIGCONT);
@@ -124,10 +124,7 @@ pub(crate) fn a_triggered_run_whose_replica_freezes_for_a_moment_loses_no_line(m
 pub(crate) fn of_a_triggered_run_whose_replica_is_killed_nobody_says_that_it_printed_nothing(
     mut stage: Stage,
 ) {
-    let script = two_lines(&stage);
-    stage.start("lease = \"5s\"", &script);
-    let mut followed = stage.begin(&["trigger", "talk", "--follow"]);
-    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    let followed = follow_first_line(&mut stage, "lease = \"5s\"", Following::Trigger);
     stage.n2().signal(Signal::SIGKILL);
     let said = followed.wait().expect_code(1).log;
     assert!(said.contains("note: the store keeps nothing of its output"), "{said}");
@@ -140,10 +137,7 @@ pub(crate) fn of_a_triggered_run_whose_replica_is_killed_nobody_says_that_it_pri
 }
 
 pub(crate) fn a_store_that_is_away_for_a_moment_costs_no_line_of_a_triggered_run(mut stage: Stage) {
-    let script = two_lines(&stage);
-    stage.start("", &script);
-    let mut followed = stage.begin(&["trigger", "talk", "--follow"]);
-    followed.wait_for("of its output", |line| line.ends_with(" out one"));
+    let mut followed = follow_first_line(&mut stage, "", Following::Trigger);
     let server = stage.server.as_ref().expect("a server");
     server.freeze();
     followed.wait_for("of the outage", |line| line.contains("the store does not answer"));

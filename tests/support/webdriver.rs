@@ -84,10 +84,11 @@ impl Browser {
         Self::start_by(&mut Command::new("chromedriver"), IpAddr::from([127, 0, 0, 1]), arguments)
     }
 
-    /// Starts a browser on another machine, by a command that starts `chromedriver` there, and the machine's address.
-    pub(crate) fn start_elsewhere(driver: &mut Command, ip: IpAddr) -> Self {
+    /// Starts a browser on another machine: by a command that starts `chromedriver` at this address, for a client at that of
+    /// the test.
+    pub(crate) fn start_elsewhere(driver: &mut Command, ip: IpAddr, client: IpAddr) -> Self {
         // Without such a list it serves its own machine alone.
-        Self::start_by(driver.arg("--allowed-ips=10.77.1.1"), ip, &[])
+        Self::start_by(driver.arg(format!("--allowed-ips={client}")), ip, &[])
     }
 
     fn start_by(driver: &mut Command, ip: IpAddr, arguments: &[&str]) -> Self {

@@ -13,7 +13,12 @@ pub(crate) fn verdict_in_words(verdict: Verdict) -> String {
 
 /// Returns how a tick ended: `timed out`.
 pub(crate) fn outcome_in_words(outcome: Outcome) -> String {
-    outcome.as_str().replace('_', " ")
+    code_in_words(outcome.as_str())
+}
+
+/// Returns the words of a code that is made of words: `catch up` of `catch_up`.
+pub(crate) fn code_in_words(code: &str) -> String {
+    code.replace('_', " ")
 }
 
 /// Returns the reason as the end of a sentence: `the store did not answer`.

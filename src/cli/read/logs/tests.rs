@@ -284,16 +284,26 @@ async fn the_log_of_a_job_that_was_taken_out_of_the_file_is_shown() {
     }
 }
 
+/// Returns the command, and what it prints on stdout and stderr.
+fn following<'b>(
+    bench: &'b Bench,
+    words: &'b str,
+) -> (
+    impl Future<Output = Result<Exit, Failure>> + use<'b>,
+    mpsc::UnboundedReceiver<String>,
+    mpsc::UnboundedReceiver<String>,
+) {
+    let (out, lines) = mpsc::unbounded_channel();
+    let (err, notes) = mpsc::unbounded_channel();
+    let follower = async move { logs(bench, words, &mut Screen::plain(Wire(out), Wire(err))).await };
+    (follower, lines, notes)
+}
+
 #[tokio::test]
 async fn a_followed_run_is_shown_as_it_goes_on_until_it_ends() {
     let bench = bench().await;
     let (node_logs, log) = begin(&bench, 1, "").await;
-    let (out, mut lines) = mpsc::unbounded_channel();
-    let (err, mut notes) = mpsc::unbounded_channel();
-    let follower = async {
-        let mut screen = Screen::plain(Wire(out), Wire(err));
-        logs(&bench, "backup --local --follow", &mut screen).await
-    };
+    let (follower, mut lines, mut notes) = following(&bench, "backup --local --follow");
     let replica = async {
         until(&mut lines, "running for 1m\n").await;
         std::fs::write(log.path(), OUTPUT).expect("written");
@@ -311,12 +321,7 @@ async fn a_silent_replica_is_followed_until_the_end_of_the_run_is_recorded() {
     bench.open("backup").await;
     bench.at(600);
     let lease = bench.win("backup", "n2", 2, 600).await;
-    let (out, mut lines) = mpsc::unbounded_channel();
-    let (err, mut notes) = mpsc::unbounded_channel();
-    let follower = async {
-        let mut screen = Screen::plain(Wire(out), Wire(err));
-        logs(&bench, "backup --follow", &mut screen).await
-    };
+    let (follower, mut lines, mut notes) = following(&bench, "backup --follow");
     let cluster = async {
         until(&mut notes, "n2 does not answer: waiting for it while the run may continue\n").await;
         bench.finish("backup", lease, Verdict::plain(Outcome::Failed), Some(3)).await;

@@ -1,6 +1,7 @@
 //! The address of the first page: it says which view is shown, and nothing else does.
 
 use crate::http::page::shell::encoded;
+use crate::view::job::{JobCondition, JobQuery};
 use crate::view::timeline::{LaneOrder, TimelineSpan};
 
 /// The longest text that is searched for, in characters.
@@ -43,6 +44,22 @@ impl HomeAddress {
             span: value("span").and_then(|span| span.parse().ok()).unwrap_or_default(),
             refreshes: value("refresh").is_some(),
         }
+    }
+
+    /// Returns the condition in which a job must be; `None` if the address names none that there is.
+    pub(crate) fn job_condition(&self) -> Option<JobCondition> {
+        self.condition.as_deref().and_then(JobCondition::parse)
+    }
+
+    /// Returns the query for the page of the list, of jobs in this condition.
+    pub(crate) fn query(&self, condition: Option<JobCondition>) -> JobQuery {
+        JobQuery { text: self.search.clone(), conditions: condition.into_iter().collect(), page: self.page }
+    }
+
+    /// Returns the address of what that query shows: this page of the list.
+    pub(crate) fn showing(&self, condition: Option<JobCondition>, page: usize) -> Self {
+        let condition = condition.map(|condition| condition.as_str().to_owned());
+        Self { condition, page, ..self.clone() }
     }
 
     /// Returns the seconds after which a browser without the script loads the page again.

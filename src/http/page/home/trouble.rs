@@ -18,6 +18,9 @@ use super::row::PauseLine;
 /// At most so many are shown one by one: nobody reads more, and all of them are in the list of jobs.
 pub(crate) const TROUBLES_SHOWN: usize = 20;
 
+/// The act that may be done to a job whether it is paused or not, with the text of its link.
+const RUN_ONCE: (ActKind, &str) = (ActKind::Trigger, "run once…");
+
 /// What the page says before anything was read of the store.
 const NOT_KNOWN: &str = "What ran, what runs now and what is paused is not known until it answers. Below are the jobs of \
     jobs.toml with their next ticks.";
@@ -121,8 +124,8 @@ fn trouble(problem: &ClusterProblem, facts: &HomeFacts<'_>, frame: &PageFrame<'_
     let may_act = frame.visitor.read_only.is_none() && facts.store == StoreSight::Answers;
     let acts = match (job.filter(|job| may_act && job.record.is_some()), &pause) {
         (None, _) => Vec::new(),
-        (Some(_), None) => vec![(ActKind::Trigger, "run once…"), (ActKind::Pause, "pause…")],
-        (Some(_), Some(_)) => vec![(ActKind::Trigger, "run once…"), (ActKind::Resume, "resume…")],
+        (Some(_), None) => vec![RUN_ONCE, (ActKind::Pause, "pause…")],
+        (Some(_), Some(_)) => vec![RUN_ONCE, (ActKind::Resume, "resume…")],
     };
     Trouble {
         // A pause says by itself who paused it.

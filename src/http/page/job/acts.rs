@@ -10,6 +10,7 @@ use crate::job::RunId;
 use crate::lease::LeaseInstant;
 use crate::operate::audit::{ActKind, ActNote, not_shown};
 use crate::time::UtcMillis;
+use crate::view::text::reason::code_in_words;
 
 use super::forms::{ActForm, FormGrounds};
 use super::screen::JobFacts;
@@ -112,7 +113,7 @@ pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart
     let last = facts.acts.last;
     let notes = last.notes.iter().take(SHOWN_ACTS);
     let lines = notes.map(|note| ActLine {
-        act: in_words(note.act),
+        act: code_in_words(note.act.as_str()),
         result: &note.result,
         is_bad: !note.is_done(),
         run: run_in(&note.result).map(|run| run_link(&note.job, run)),
@@ -122,16 +123,12 @@ pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart
         ago: RelativeTime { at: note.at, now },
     });
     let said = last.notes.first().filter(|note| is_just_done(note, now));
-    let said = said.map(|note| format!("{}: {}", in_words(note.act), note.result));
+    let said = said.map(|note| format!("{}: {}", code_in_words(note.act.as_str()), note.result));
     let not_shown = not_shown(last.unreadable);
     PagePart::of(
         "acts",
         &ActList { base: frame.base, is_read: last.is_read, said, lines: lines.collect(), not_shown },
     )
-}
-
-fn in_words(act: ActKind) -> String {
-    act.as_str().replace('_', " ")
 }
 
 fn is_just_done(note: &ActNote, now: UtcMillis) -> bool {

@@ -7,7 +7,7 @@ use crate::http::page::shell::{RelativeTime, run_link};
 use crate::job::{Cause, Outcome, Schedule, Tick};
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
-use crate::view::text::reason::reason_in_words;
+use crate::view::text::reason::{code_in_words, reason_in_words};
 use crate::view::text::time_format::{Rfc3339, local, span, utc};
 
 /// A run that started within this time after its instant was not late.
@@ -62,7 +62,7 @@ impl TickLine {
             node: tick.node.as_ref().map(ToString::to_string).unwrap_or_default(),
             fence: tick.fence.map(|fence| fence.to_string()),
             attempt: tick.attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
-            cause: tick.cause.map(|cause| cause.as_str().replace('_', " ")).unwrap_or_default(),
+            cause: tick.cause.map(|cause| code_in_words(cause.as_str())).unwrap_or_default(),
         }
     }
 }

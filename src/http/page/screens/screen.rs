@@ -20,7 +20,7 @@ use crate::job::{JobName, Outcome, RunId};
 use crate::store::KEPT_ENTRIES;
 use crate::view::explanation::When;
 use crate::view::history::TickView;
-use crate::view::job::{Definition, JOBS_PER_PAGE, JobCondition, JobQuery, JobState, KnownJob};
+use crate::view::job::{Definition, JOBS_PER_PAGE, JobCondition, JobState, KnownJob};
 use crate::view::problems::{ClusterProblem, Kind};
 use crate::view::snapshot::Snapshot;
 use crate::view::timeline::{LaneOrder, TimelineSpan};
@@ -176,13 +176,8 @@ async fn home_screen(
             return Ok(unread_home(address, &jobs, &context.frame(shared.store_now(), address.refresh())));
         }
     };
-    let condition = address.condition.as_deref().and_then(JobCondition::parse);
-    let query = JobQuery {
-        text: address.search.clone(),
-        conditions: condition.into_iter().collect(),
-        page: address.page,
-    };
-    let page = listed.list.page(&query);
+    let condition = address.job_condition();
+    let page = listed.list.page(&address.query(condition));
     let view = shared.board.view(&page.jobs).await?;
     let problems = &listed.list.problems;
     let troubled_jobs = troubled(problems);
@@ -202,13 +197,8 @@ async fn home_screen(
         .into_iter()
         .map(|condition| (condition.as_str(), listed.list.count(Some(condition))))
         .collect();
-    let shown = HomeAddress {
-        condition: condition.map(|condition| condition.as_str().to_owned()),
-        page: page.page,
-        ..address.clone()
-    };
     let facts = HomeFacts {
-        address: &shown,
+        address: &address.showing(condition, page.page),
         listed: &view.snapshot,
         troubled: &troubled.snapshot,
         problems,

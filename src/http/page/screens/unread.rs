@@ -7,7 +7,7 @@ use crate::http::page::job::{AskedWhy, JobActs, JobFacts, SHOWN_ACTS, job_parts}
 use crate::http::page::shell::{PageFrame, PagePart, StoreSight};
 use crate::http::state::HttpState;
 use crate::job::JobName;
-use crate::view::job::{JOBS_PER_PAGE, JobCondition, JobQuery};
+use crate::view::job::{JOBS_PER_PAGE, JobCondition};
 
 use super::context::PageContext;
 use super::screen::no_store;
@@ -17,22 +17,11 @@ const KNOWN: JobCondition = JobCondition::Disabled;
 
 /// Returns the parts of the first page.
 pub(super) fn unread_home(address: &HomeAddress, jobs: &UnreadJobs, frame: &PageFrame<'_>) -> Vec<PagePart> {
-    let condition = address.condition.as_deref().and_then(JobCondition::parse);
-    let condition = condition.filter(|condition| *condition == KNOWN);
-    let query = JobQuery {
-        text: address.search.clone(),
-        conditions: condition.into_iter().collect(),
-        page: address.page,
-    };
-    let page = jobs.list.page(&query);
+    let condition = address.job_condition().filter(|condition| *condition == KNOWN);
+    let page = jobs.list.page(&address.query(condition));
     let listed = jobs.snapshot(&page.jobs);
-    let shown = HomeAddress {
-        condition: condition.map(|condition| condition.as_str().to_owned()),
-        page: page.page,
-        ..address.clone()
-    };
     let facts = HomeFacts {
-        address: &shown,
+        address: &address.showing(condition, page.page),
         listed: &listed,
         troubled: &jobs.snapshot([]),
         problems: &[],
