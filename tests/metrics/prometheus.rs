@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::http_client::get;
 use crate::process::Scene;
-use crate::stage::{Scraped, eventually};
+use crate::stage::{Scraped, eventually, settled};
 
 const JOBS: &str = "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"* * * * * *\"\nshell = \"true\"\n";
 
@@ -62,6 +62,10 @@ fn a_prometheus_server_takes_every_scrape_and_knows_the_types() {
     ] {
         assert_eq!(metadata["data"][name][0]["type"], kind, "{name}: {metadata}");
     }
-    let found = asked("/api/v1/query?query=solocron_store_up");
-    assert_eq!(found["data"]["result"].as_array().map(Vec::len), Some(2), "{found}");
+    // A target counts as up a moment before its series can be queried.
+    settled(|| {
+        let found = asked("/api/v1/query?query=solocron_store_up");
+        let are_both = found["data"]["result"].as_array().is_some_and(|series| series.len() == 2);
+        are_both.then_some(()).ok_or_else(|| format!("the series of both targets: {found}"))
+    });
 }

@@ -54,6 +54,9 @@ impl Stage {
         self.address = serving["address"].as_str().and_then(|address| address.parse().ok());
         self.replicas = vec![n1, n2];
         self.eventually("known", || self.give(&["resume", "talk"]).status.success().then_some(()));
+        // n1 may have made the job known, before n2 has its heartbeat.
+        let is_live = |line: &str| line.starts_with("n2 ") && line.contains(" live ");
+        self.eventually("live", || self.give(&["status"]).log.lines().any(is_live).then_some(()));
     }
 
     fn replica(&self, node: &str, more: &[&str]) -> Program {
