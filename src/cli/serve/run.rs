@@ -37,8 +37,9 @@ use super::reloader::{ReloadRequest, Reloader};
 use super::resolve::resolve_jobs;
 use super::signals::obey;
 
-/// Worker threads: a replica waits for the store and for jobs, and does not compute.
-const WORKERS: usize = 2;
+/// Worker threads, beside the main thread, which runs the replica's loop. A second one makes jobs start later: at an instant
+/// it competes with the jobs for the processors.
+const WORKERS: usize = 1;
 
 /// How long the shutdown of the runtime waits for threads that hang in system calls.
 const LAST_WAIT: Duration = Duration::from_secs(2);
