@@ -2,8 +2,6 @@
 
 use std::process::Command;
 
-use nix::sys::signal::Signal;
-
 use crate::LONG;
 use crate::process::Program;
 use crate::stage::{LEFT, Stage, alive, at_a_run, history, run_of, start, stop};
@@ -58,8 +56,7 @@ fn a_run_in_a_container_that_is_gone_is_left_to_its_lease() {
     let mut container = Program::start(&mut command);
     let run = run_of(&container.wait_for_event("run started"));
     container.wait_for_event("lock renewed");
-    container.signal(Signal::SIGKILL);
-    drop(container);
+    container.kill();
 
     let mut replica = start(&scene, &store, &[]);
 
@@ -83,8 +80,7 @@ fn a_second_replica_of_the_name_is_refused_the_folder_and_told_who_has_it() {
     let mut other = Program::start(&mut other);
     other.wait_for_event("store reached");
     stop(other);
-    first.signal(Signal::SIGKILL);
-    drop(first);
+    first.kill();
     let mut next = start(&scene, &store, &[]);
     assert_eq!(run_of(&next.wait_for_event("run ended")), run);
     stop(next);

@@ -51,7 +51,7 @@ fn killed_in_mid_run(scene: &Stage, store: &str) -> RunId {
     let mut former = start(scene, store, &[]);
     let run = run_of(&former.wait_for_event("run started"));
     former.wait_for_event("lock renewed");
-    former.signal(Signal::SIGKILL);
+    former.kill();
     run
 }
 
@@ -61,7 +61,7 @@ fn kill_in_mid_run_and_start_again(store: &str, jobs: &str) {
     let run = run_of(&former.wait_for_event("run started"));
     former.wait_for("of a run that has begun", |line| line.contains("tick skipped"));
     assert!(!alive(run).is_empty());
-    former.signal(Signal::SIGKILL);
+    former.kill();
 
     let begun = SystemClock.boot();
     let mut replica = start(&scene, store, &[]);
@@ -162,8 +162,7 @@ fn so_it_is_by_a_replica_that_was_started_again_meanwhile() {
     let scene = Stage::new(&LONG.replace("setsid sleep 100 & sleep 100", "echo done"));
     let mut former = start(&scene, &server.url(), &[]);
     let run = run_of(&former.wait_for_event("run recorded"));
-    former.signal(Signal::SIGKILL);
-    drop(former);
+    former.kill();
     server.cli(&["FLUSHALL"]);
 
     let mut replica = start(&scene, &server.url(), &[]);

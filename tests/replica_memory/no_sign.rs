@@ -33,10 +33,10 @@ struct Left {
 
 impl Left {
     /// Kills the replica of a run as `end` does it, and starts it again. Its log gives all of these reasons.
-    fn after(jobs: &str, end: impl FnOnce(&Stage, &Program), reasons: &[&str]) -> Self {
+    fn after(jobs: &str, end: impl FnOnce(&Stage, Program), reasons: &[&str]) -> Self {
         let (scene, store, former, run) = at_a_run(jobs);
         assert!(beats(&scene) > 0);
-        end(&scene, &former);
+        end(&scene, former);
 
         let begun = SystemClock.boot();
         let mut replica = start(&scene, &store, &[]);
@@ -56,9 +56,9 @@ impl Left {
 
 /// The job's lock stays its own after `delete` has deleted the sign.
 fn lease_decides_without(delete: impl FnOnce(&Stage)) {
-    let end = |scene: &Stage, former: &Program| {
+    let end = |scene: &Stage, former: Program| {
         delete(scene);
-        former.signal(Signal::SIGKILL);
+        former.kill();
     };
     let mut left = Left::after(HIDDEN, end, &["RUN.running", "missing"]);
     assert_eq!(history(&left.scene, &left.store, left.run)[0]["outcome"], "running");
@@ -100,7 +100,7 @@ wait
 #[test]
 fn a_run_whose_guard_was_killed_with_its_replica_is_left_to_its_lease() {
     // All of them at once, as `pkill -9` does: nobody kills what is left.
-    let end = |_: &Stage, former: &Program| {
+    let end = |_: &Stage, former: Program| {
         let is_guard = |pid: &Pid| {
             std::fs::read_to_string(format!("/proc/{pid}/comm"))
                 .is_ok_and(|name| name.starts_with("lease-guard"))

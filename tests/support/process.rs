@@ -128,6 +128,12 @@ impl Program {
         kill(self.pid(), signal).expect("the process is our child");
     }
 
+    /// Kills the process alone and waits for its end: its guards and their jobs outlive it.
+    pub(crate) fn kill(mut self) {
+        self.signal(Signal::SIGKILL);
+        self.child.wait().expect("the process is our child");
+    }
+
     /// Waits until the process has a handler for a signal.
     pub(crate) fn wait_until_it_catches(&self, signal: Signal) {
         let deadline = SystemClock.boot().plus(DEADLINE);
