@@ -12,7 +12,7 @@ use crate::cli::session::target::ClusterTarget;
 use crate::job::{JobName, Outcome, RunId, Tick};
 use crate::lease::HistoryEntry;
 use crate::operate::OperateError;
-use crate::operate::acts::order::ManualOrder;
+use crate::operate::acts::trigger::ManualOrder;
 use crate::operate::audit::{ActKind, ActResult};
 use crate::operate::operator::how_it_ended;
 

@@ -2,6 +2,6 @@
 
 pub(crate) mod kill;
 pub(crate) mod mark;
-pub(crate) mod order;
 pub(crate) mod pause;
+pub(crate) mod trigger;
 pub(crate) mod unlock;

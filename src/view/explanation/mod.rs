@@ -1,8 +1,8 @@
 //! Explains what happened to one instant of a job, and why: the instant as people name it, and the sentence
 //! about it.
 
-mod tick_facts;
+mod explain;
 mod when;
 
-pub(crate) use tick_facts::TickFacts;
+pub(crate) use explain::TickFacts;
 pub(crate) use when::{Unexplained, When};

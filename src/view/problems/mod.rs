@@ -16,17 +16,17 @@ use super::text::time_format::{Rfc3339, from_now, span, utc};
 
 mod clocks;
 mod failures;
-pub(crate) mod prospect;
 mod replicas;
 mod standstill;
+pub(crate) mod trigger_prospect;
 mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
 pub(crate) use failures::needs_depth;
 use failures::{FailedRow, is_well};
-pub(crate) use prospect::{Prospect, prospect};
 use replicas::{mixed, name_taken, too_few};
 use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
+pub(crate) use trigger_prospect::{Prospect, prospect};
 use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
 
 /// How many entries of a job are read to find the beginning of its problems.

@@ -247,5 +247,5 @@ fn run_of(order: RunId, record: &Record) -> Option<RunId> {
 }
 
 #[cfg(test)]
-#[path = "order_tests.rs"]
+#[path = "trigger_tests.rs"]
 mod tests;

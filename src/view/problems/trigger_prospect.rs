@@ -129,5 +129,5 @@ fn reserved(spec: &JobSpec, record: &Record) -> String {
 }
 
 #[cfg(test)]
-#[path = "prospect_tests.rs"]
+#[path = "trigger_prospect_tests.rs"]
 mod tests;
