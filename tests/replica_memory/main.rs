@@ -27,7 +27,6 @@ mod told;
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use process::{Program, make_fifo, say_to};
 use redis_server::RedisServer;
 use serde_json::Value;
