@@ -97,6 +97,11 @@ impl TableJob {
         }
     }
 
+    /// Whether the store may have entries that are older than those which were read.
+    fn may_have_older(&self) -> bool {
+        self.state.entries.len() >= self.depth || self.state.unread.is_some()
+    }
+
     /// Whether it was not read within this time.
     fn was_read_before(&self, now: BootInstant, within: Duration) -> bool {
         self.read.is_none_or(|read| now.since(read.boot) >= within)
@@ -292,7 +297,8 @@ impl JobTable {
 
     /// Returns the states of these jobs; a name that it does not have is left out.
     pub(super) fn states<'a>(&self, names: impl Iterator<Item = &'a JobName>) -> Vec<JobState> {
-        names.filter_map(|name| self.jobs.get(name)).map(|job| (*job.state).clone()).collect()
+        let seen = |job: &TableJob| JobState { has_older: job.may_have_older(), ..(*job.state).clone() };
+        names.filter_map(|name| self.jobs.get(name)).map(seen).collect()
     }
 
     /// Returns the states of all jobs, in order.

@@ -63,6 +63,20 @@ fn entries(table: &JobTable) -> usize {
 }
 
 #[test]
+fn a_job_has_older_entries_unless_fewer_were_read_than_asked_for() {
+    let mut table = swept(&["a"]);
+    let has_older = |table: &JobTable| table.states([name("a")].iter())[0].has_older;
+    view(&mut table, "a", true, 1);
+    assert!(has_older(&table), "none was read");
+    for (depth, damage, is_told) in [(1, None, true), (2, None, false), (2, Some("damaged"), true)] {
+        let unread = damage.map(str::to_owned);
+        let read_again = JobGlance { unread, ..glance(0, Outcome::Succeeded) };
+        table.take_in_glance(&name("a"), read_again, depth, read(1));
+        assert_eq!(has_older(&table), is_told, "{depth} {damage:?}");
+    }
+}
+
+#[test]
 fn what_nobody_looks_at_is_not_read() {
     let mut table = swept(&["a", "b"]);
     assert_eq!(table.next_read(at(0)), None);

@@ -24,6 +24,8 @@ pub(crate) struct JobState {
     pub(crate) record: Option<Record>,
     /// Its newest entries, oldest first.
     pub(crate) entries: Vec<HistoryEntry>,
+    /// Whether the store may have older ones. The board tells it of the jobs that a page shows.
+    pub(crate) has_older: bool,
     /// Why its record, or its entries, cannot be read.
     pub(crate) unread: Option<String>,
 }
@@ -45,7 +47,15 @@ impl JobState {
         let unread = record.as_ref().err().or(entries.as_ref().err()).cloned();
         let KnownJob { name, definition } = job;
         let (record, entries) = (record.unwrap_or_default(), entries.unwrap_or_default());
-        Self { name, definition, record, entries, unread }
+        Self { name, definition, record, entries, has_older: false, unread }
+    }
+
+    /// Returns the instant before which its history was not read; `None` if all of it was.
+    pub(crate) fn read_from(&self) -> Option<UtcMillis> {
+        let first_tick = |entry: &HistoryEntry| {
+            entry.after.map_or(entry.tick.instant(), |after| UtcMillis(after.0.saturating_add(1)))
+        };
+        self.has_older.then(|| self.entries.first().map_or(UtcMillis(i64::MAX), first_tick))
     }
 
     /// Returns the whole definition; `None` if the file has no valid one.

@@ -1,20 +1,22 @@
 //! What stands behind the marks: a store that does not answer, a replica that is silent or drains, a job that
-//! is paused.
+//! is paused, ticks that were not read.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::job::{NodeName, quoted};
+use crate::job::{JobName, NodeName, quoted};
 use crate::lease::Pausing;
 use crate::store::{LIVE_FOR, Peer};
 use crate::time::UtcMillis;
+use crate::view::text::time_format::span;
 
 use super::facts::{LaneOrder, NewsKind, TimelineFacts, TimelineJob, TimelineNews};
 use super::layout::LanePlan;
 use super::picture::{Band, BandKind, BandLanes};
 use super::window::{PICTURE_WIDTH, TimeWindow};
 
-/// More bands are not drawn; those at the right remain.
+/// More bands are not drawn, besides those of what was not read; those at the right remain.
 const MOST_BANDS: usize = 100;
 
 /// What several replicas tell within this time is one event of the store.
@@ -47,7 +49,9 @@ pub(super) fn bands(
     }
     bands.sort_by_key(|band| band.x);
     bands.drain(..bands.len().saturating_sub(MOST_BANDS));
-    bands
+    let mut all = unread(facts, plan, order, window);
+    all.append(&mut bands);
+    all
 }
 
 /// Returns the part of a band that the window shows; `None` if it shows none of it.
@@ -119,10 +123,14 @@ fn away_band(
         Some(node) => (BandLanes::One(plan.of_replica(node)?), format!("{node}: ")),
     };
     let Outage { from, to } = outage;
-    let until = if to >= window.now() { "now".to_owned() } else { window.clock(to) };
-    band(from, to, lanes, BandKind::StoreAway, window, || {
-        format!("{whose}store away, {} to {until}", window.clock(from))
-    })
+    let (since, until) = (window.clock(from), window.clock(to));
+    let lasted = match (to >= window.now(), since == until) {
+        (true, _) => "to now".to_owned(),
+        (false, true) => format!("for {}", span(to.since(from))),
+        (false, false) => format!("to {until}"),
+    };
+    let text = || format!("{whose}store away, {since} {lasted}");
+    band(from, to, lanes, BandKind::StoreAway, window, text)
 }
 
 /// Returns for each replica when it did not reach the store. The news are in the order of time.
@@ -208,4 +216,49 @@ fn paused(facts: &TimelineFacts<'_>, plan: &LanePlan<'_>, window: &TimeWindow) -
         })
     };
     facts.jobs.iter().filter_map(of_job).collect()
+}
+
+/// Returns the stretches at the left whose ticks were not read: of each job, or one for all lanes.
+fn unread<'a>(
+    facts: &TimelineFacts<'a>,
+    plan: &LanePlan<'_>,
+    order: LaneOrder,
+    window: &TimeWindow,
+) -> Vec<Band> {
+    let stretch = |lanes: BandLanes, until: UtcMillis, what: String| {
+        band(window.from(), until, lanes, BandKind::Unread, window, || {
+            format!("{what} before {}: older than the entries that were read", window.clock(until))
+        })
+    };
+    match order {
+        LaneOrder::ByJob => {
+            let of_job = |job: &TimelineJob<'_>| {
+                let (lane, until) = (plan.of_job(job.name)?, unread_until(job, window)?);
+                stretch(BandLanes::One(lane), until, format!("`{}`: not shown", job.name))
+            };
+            facts.jobs.iter().filter_map(of_job).collect()
+        }
+        LaneOrder::ByReplica => {
+            let until = |job: &TimelineJob<'a>| Some((unread_until(job, window)?, job.name));
+            let mut jobs: Vec<(UtcMillis, &JobName)> = facts.jobs.iter().filter_map(until).collect();
+            jobs.sort_by_key(|(until, name)| (Reverse(*until), *name));
+            let Some((until, name)) = jobs.first() else { return Vec::new() };
+            let what = match jobs.len() - 1 {
+                0 => format!("`{name}`: not shown"),
+                1 => format!("`{name}` and another job: not all is shown"),
+                others => format!("`{name}` and {others} other jobs: not all is shown"),
+            };
+            stretch(BandLanes::All, *until, what).into_iter().collect()
+        }
+    }
+}
+
+/// Returns the instant before which ticks of a job are in the window and were not read; `None` if there are none, by its
+/// schedule.
+fn unread_until(job: &TimelineJob<'_>, window: &TimeWindow) -> Option<UtcMillis> {
+    let until = job.read_from?.min(window.now());
+    let before = UtcMillis(window.from().0.saturating_sub(1));
+    let first = job.spec.and_then(|spec| spec.schedule.next_after(before));
+    let is_missing = first.is_none_or(|first| first.instant() < until);
+    (until > window.from() && is_missing).then_some(until)
 }

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::bands::bands;
 use super::facts::{LaneOrder, TimelineFacts};
-use super::layout::{Draft, LanePlan, Subject, assign_rows, fold_into_columns};
+use super::layout::{Draft, LEAST_WIDTH, LanePlan, Subject, assign_rows, fold_into_columns};
 use super::picture::{Arrow, ArrowPoint, MarkShape, Picture, TimelineMark};
 use super::ticks::{Absence, FutureTick, Handover, TimelineRun};
 use super::ticks::{absences, coming, fence_text, handovers, reserved_title, runs};
@@ -110,8 +110,8 @@ fn reserved(
 ) -> Option<TimelineMark> {
     let (cut, place) = (runs.get(handover.cut)?, bars.get(handover.cut)?);
     let (_, until) = handover.reserved?;
-    let width = window.x(until).saturating_sub(place.end);
-    (width > 0).then(|| TimelineMark {
+    let width = window.x(until).saturating_sub(place.end).max(LEAST_WIDTH);
+    (until > cut.ended).then(|| TimelineMark {
         lane: place.lane,
         row: place.row,
         x: place.end,

@@ -82,6 +82,8 @@ pub struct TimelineJob<'a> {
     pub pausing: Option<Pausing>,
     /// How long it usually takes.
     pub usual: Option<Duration>,
+    /// The instant before which its history was not read; `None` if all of it was.
+    pub read_from: Option<UtcMillis>,
 }
 
 /// Something that a replica told.

@@ -178,6 +178,8 @@ pub enum BandKind {
     Silent,
     /// The replica drains.
     Draining,
+    /// What ran is older than the entries that were read.
+    Unread,
 }
 
 /// From where a run was cut short to where its job runs next.

@@ -38,6 +38,8 @@ pub enum TimelineSpan {
 pub struct TimeWindow {
     from: UtcMillis,
     now: UtcMillis,
+    /// The instant that is drawn at the present: everything moves together, by one unit.
+    drawn: UtcMillis,
     to: UtcMillis,
     zone: TimeZone,
 }
@@ -83,7 +85,9 @@ impl TimeWindow {
     /// Returns the window that shows this much before `now`, and a third as much after it.
     pub fn of(now: UtcMillis, span: TimelineSpan, zone: TimeZone) -> Self {
         let past = span.past();
-        Self { from: now.minus(past), now, to: now.plus(past / PAST_PER_FUTURE), zone }
+        let unit = i64::try_from(past.as_millis()).unwrap_or(i64::MAX) / i64::from(NOW_X);
+        let drawn = UtcMillis(now.0.div_euclid(unit) * unit);
+        Self { from: drawn.minus(past), now, drawn, to: drawn.plus(past / PAST_PER_FUTURE), zone }
     }
 
     /// Returns the first instant that is shown.
@@ -91,7 +95,7 @@ impl TimeWindow {
         self.from
     }
 
-    /// Returns the present.
+    /// Returns the present, exactly.
     pub fn now(&self) -> UtcMillis {
         self.now
     }
@@ -106,7 +110,8 @@ impl TimeWindow {
         &self.zone
     }
 
-    /// Returns where an instant is, from 0 to [`PICTURE_WIDTH`]; an instant outside is at the edge.
+    /// Returns where an instant is, from 0 to [`PICTURE_WIDTH`]; an instant outside is at the edge. What lies within the last
+    /// unit before the present is at the present.
     pub fn x(&self, at: UtcMillis) -> u16 {
         let (past, future) = (i64::from(NOW_X), i64::from(PICTURE_WIDTH - NOW_X));
         let scaled = |time: Duration, whole: Duration, units: i64| {
@@ -115,9 +120,9 @@ impl TimeWindow {
                 .unwrap_or(i64::MAX)
                 .min(units)
         };
-        let x = match at <= self.now {
-            true => past - scaled(self.now.since(at), self.now.since(self.from), past),
-            false => past + scaled(at.since(self.now), self.to.since(self.now), future),
+        let x = match at <= self.drawn {
+            true => past - scaled(self.drawn.since(at), self.drawn.since(self.from), past),
+            false => past + scaled(at.since(self.drawn), self.to.since(self.drawn), future),
         };
         u16::try_from(x).unwrap_or_default().min(PICTURE_WIDTH)
     }

@@ -8,6 +8,7 @@ use crate::http::page::shell::{
 };
 use crate::http::page::timeline::{TimelineLinks, timeline_part};
 use crate::job::{JobSpec, Tick};
+use crate::store::KEPT_ENTRIES;
 use crate::view::history::{TickView, usual_duration};
 use crate::view::job::{Definition, JobState, NOT_IN_FILE};
 use crate::view::problems::ClusterProblem;
@@ -111,6 +112,8 @@ struct Ticks<'a> {
     base: &'a str,
     zone: &'a str,
     lines: Vec<TickLine>,
+    /// The command that lists older ones, if there may be some.
+    older: Option<String>,
 }
 
 /// Returns the parts of the page.
@@ -199,5 +202,7 @@ fn ticks(frame: &PageFrame<'_>, facts: &JobFacts<'_>, zone: &str) -> PagePart {
     let mut past: Vec<TickView> = facts.job.past().collect();
     past.reverse();
     let lines = past.iter().map(|tick| TickLine::of(tick, schedule, facts.snapshot.now)).collect();
-    PagePart::of("ticks", &Ticks { base: frame.base, zone, lines })
+    let command = || format!("solocron history {} -n {KEPT_ENTRIES}", facts.job.name);
+    let older = facts.job.has_older.then(command);
+    PagePart::of("ticks", &Ticks { base: frame.base, zone, lines, older })
 }

@@ -94,6 +94,26 @@ fn ticks_that_share_an_entry_stay_one_line_with_their_number() {
 }
 
 #[test]
+fn where_older_ticks_may_exist_the_page_says_so_and_how_to_list_them() {
+    let mut scene = Scene::at_three();
+    let (command, stretch) =
+        ("<code>solocron history payout -n 200</code>", "payout</code>: not shown before ");
+    scene.job("payout").has_older = false;
+    let html = job_html(&scene, "payout", None, MARIA);
+    assert!(!html.contains(command) && !html.contains("class=\"band unread\""), "{html}");
+    scene.job("payout").has_older = true;
+    let html = job_html(&scene, "payout", None, MARIA);
+    for text in
+        [command, "<g class=\"band unread\"><title>`payout`: not shown before ", stretch, ">not read</text>"]
+    {
+        assert!(html.contains(text), "{text}\n{html}");
+    }
+    scene.job("payout").entries.clear();
+    let html = job_html(&scene, "payout", None, MARIA);
+    assert!(html.contains(command) && !html.contains("No tick has been decided"), "{html}");
+}
+
+#[test]
 fn the_answer_why_is_shown_with_the_question_and_neither_is_obeyed() {
     let answer = AskedWhy { at: EVIL, answer: Ok("it was skipped") };
     let html = job_html(&Scene::at_three(), "payout", Some(answer), MARIA);

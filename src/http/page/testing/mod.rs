@@ -14,7 +14,7 @@ use crate::http::page::shell::{PageFrame, PagePart, StoreSight, VisitorSight};
 use crate::job::{Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::lease::{Era, HistoryEntry, Phase, Record, ScheduleHash};
 use crate::operate::audit::{ActKind, ActNote};
-use crate::store::{Beat, BeatRun, Peer, StageTimes};
+use crate::store::{Beat, BeatRun, GLANCED_ENTRIES, Peer, StageTimes};
 use crate::time::UtcMillis;
 use crate::view::expected::Expected;
 use crate::view::history::usual_duration;
@@ -204,7 +204,7 @@ impl Scene {
                 }
             }
         }
-        job.entries = entries;
+        (job.has_older, job.entries) = (entries.len() >= GLANCED_ENTRIES, entries);
     }
 
     /// Lets a job run on a replica for so many seconds.
@@ -375,7 +375,8 @@ impl Scene {
             .iter()
             .map(|job| {
                 let (usual, pausing) = timeline(job);
-                TimelineJob { name: &job.name, spec: job.spec().map(|spec| &**spec), pausing, usual }
+                let spec = job.spec().map(|spec| &**spec);
+                TimelineJob { name: &job.name, spec, pausing, usual, read_from: job.read_from() }
             })
             .collect();
         let facts = TimelineFacts {

@@ -33,6 +33,9 @@ const LABEL: u16 = 70;
 /// So much room each letter of the words beside a mark needs.
 const LETTER_BESIDE: u16 = 6;
 
+/// So much room letters need above the line on which they stand.
+const LETTERS: usize = 12;
+
 /// Nearer to an edge than this, a text begins or ends at its place instead of being around it.
 const EDGE: u16 = 25;
 
@@ -106,6 +109,8 @@ pub(crate) struct DrawnArrow {
     pub(crate) title: String,
     /// The words beside it; empty within a lane, where they would lie upon the runs.
     pub(crate) text: String,
+    /// Where their letters stand.
+    pub(crate) text_y: usize,
     pub(crate) from: (Percent, usize),
     pub(crate) to: (Percent, usize),
 }
@@ -277,7 +282,6 @@ fn drawn_band(band: &Band, lanes: &[Lane], tops: &LaneTops) -> DrawnBand {
         BandLanes::All => (0, lanes.len()),
         BandLanes::One(lane) => (lane, lane + 1),
     };
-    let is_labelled = band.lanes == BandLanes::All && band.width >= LABEL;
     DrawnBand {
         class: match band.kind {
             BandKind::StoreAway => "away",
@@ -285,8 +289,14 @@ fn drawn_band(band: &Band, lanes: &[Lane], tops: &LaneTops) -> DrawnBand {
             BandKind::Paused => "paused",
             BandKind::Silent => "silent",
             BandKind::Draining => "draining",
+            BandKind::Unread => "unread",
         },
-        label: if band.kind == BandKind::StoreAway && is_labelled { "store away" } else { "" },
+        label: match band.kind {
+            _ if band.width < LABEL => "",
+            BandKind::StoreAway if band.lanes == BandLanes::All => "store away",
+            BandKind::Unread => "not read",
+            _ => "",
+        },
         title: band.text.clone(),
         x: Percent(band.x),
         width: (band.width > 0).then_some(Percent(band.width)),
@@ -297,10 +307,12 @@ fn drawn_band(band: &Band, lanes: &[Lane], tops: &LaneTops) -> DrawnBand {
 
 fn drawn_arrow(arrow: &Arrow, tops: &LaneTops) -> DrawnArrow {
     let place = |point: ArrowPoint| (Percent(point.x), tops.bar(point.lane, point.row) + BAR / 2);
+    let from = place(arrow.from);
     DrawnArrow {
         title: arrow.title.clone(),
         text: if arrow.from.lane == arrow.to.lane { String::new() } else { arrow.text.clone() },
-        from: place(arrow.from),
+        text_y: from.1.saturating_sub(2).max(LETTERS),
+        from,
         to: place(arrow.to),
     }
 }

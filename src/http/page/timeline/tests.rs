@@ -1,7 +1,9 @@
 //! What a timeline is drawn with.
 
 use crate::http::page::home::HomeAddress;
-use crate::http::page::testing::Scene;
+use crate::http::page::testing::{Scene, ran};
+use crate::job::{JobName, Outcome, Reason};
+use crate::lease::HistoryEntry;
 
 use super::drawing::{Percent, TimelineDrawing};
 
@@ -33,6 +35,18 @@ fn lanes_are_as_high_as_their_rows_and_marks_are_within_theirs() {
             .iter()
             .any(|mark| mark.text.as_ref().is_some_and(|(text, _)| text == "×5 the store did not answer"))
     );
+}
+
+#[test]
+fn the_words_beside_an_arrow_are_within_the_picture() {
+    let mut scene = Scene::healthy();
+    let cut = HistoryEntry { reason: Some(Reason::NodeLost), ..ran("node-a", 900, 60, Outcome::Interrupted) };
+    scene.decide("payout", vec![cut, ran("node-b", 800, 60, Outcome::Succeeded)]);
+    let job = JobName::parse("payout").expect("a name");
+    let picture = scene.picture(&HomeAddress::default(), Some(&job));
+    let arrows = TimelineDrawing::of(&picture, 100_000).arrows;
+    let [arrow] = &arrows[..] else { panic!("one arrow: {arrows:?}") };
+    assert!(!arrow.text.is_empty() && (12..arrow.from.1 + 12).contains(&arrow.text_y), "{arrow:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::view::timeline::ticks::{Absence, FutureTick, TimelineRun};
 use crate::view::timeline::window::{NOW_X, TimeWindow};
 
 /// The least width of a bar.
-const LEAST_WIDTH: u16 = 2;
+pub(in crate::view::timeline) const LEAST_WIDTH: u16 = 2;
 
 /// The width that a sign takes: that of a tick which did not run, or at the end of a run that did not go well.
 const SIGN_WIDTH: u16 = 12;

@@ -7,6 +7,6 @@ mod lanes;
 mod rows;
 
 pub(super) use columns::fold_into_columns;
-pub(super) use drafts::{Draft, Subject};
+pub(super) use drafts::{Draft, LEAST_WIDTH, Subject};
 pub(super) use lanes::LanePlan;
 pub(super) use rows::assign_rows;

@@ -24,7 +24,7 @@ fn texts(now: &str, span: TimelineSpan, zone: &str) -> String {
 #[test]
 fn the_axis_has_round_times_of_its_zone() {
     let noon = "2026-11-20T12:07:30Z";
-    let places = [(113, "11:15"), (338, "11:30"), (563, "11:45"), (788, "12:00"), (1012, "12:15")];
+    let places = [(113, "11:15"), (338, "11:30"), (563, "11:45"), (788, "12:00"), (1013, "12:15")];
     let hour = axis(noon, TimelineSpan::Hour, "UTC");
     assert_eq!(hour, places.map(|(x, text)| (x, text.to_owned())));
     for (span, zone, expected) in [
@@ -73,6 +73,28 @@ fn instants_have_their_places_and_those_outside_are_at_the_edge() {
     }
     assert_eq!((window.x(UtcMillis(i64::MIN)), window.x(UtcMillis(i64::MAX))), (0, 1_200));
     assert_eq!((window.from(), window.now(), window.to()), (at(-3_600), at(0), at(1_200)));
+}
+
+#[test]
+fn the_picture_moves_by_whole_units_and_the_present_stays_exact() {
+    for (span, unit) in [
+        (TimelineSpan::QuarterHour, 1_000),
+        (TimelineSpan::Hour, 4_000),
+        (TimelineSpan::SixHours, 24_000),
+        (TimelineSpan::Day, 96_000),
+        (TimelineSpan::Week, 672_000),
+    ] {
+        let unit_from = NOON.div_euclid(unit) * unit;
+        let window = |ms: i64| TimeWindow::of(UtcMillis(unit_from + ms), span, TimeZone::UTC);
+        let (first, last, next) = (window(0), window(unit - 1), window(unit));
+        assert_eq!((last.now(), last.from()), (UtcMillis(unit_from + unit - 1), first.from()), "{span:?}");
+        for at in (-1_000..400).map(|units| UtcMillis(unit_from + units * unit)) {
+            assert_eq!(last.x(at), first.x(at), "{span:?}");
+            let moved = if (1..PICTURE_WIDTH).contains(&first.x(at)) { first.x(at) - 1 } else { next.x(at) };
+            assert_eq!(next.x(at), moved, "{span:?}");
+        }
+        assert_eq!((last.x(last.now()), next.x(next.now())), (NOW_X, NOW_X), "{span:?}");
+    }
 }
 
 #[test]

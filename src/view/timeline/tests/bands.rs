@@ -127,6 +127,64 @@ fn a_pause_is_a_band_on_the_row_of_its_job() {
 }
 
 #[test]
+fn an_outage_within_a_second_is_told_by_how_long_it_lasted() {
+    let mut known = Known::nothing().told("node-a", -600, NewsKind::StoreLost);
+    let reached = |ms| TimelineNews {
+        node: node("node-a"),
+        at: UtcMillis(at(-600).0 + ms),
+        what: NewsKind::StoreReached,
+    };
+    for (ms, text) in [(350, "store away, 11:50:00 for 350ms"), (1_000, "store away, 11:50:00 to 11:50:01")] {
+        known.news.truncate(1);
+        known.news.push(reached(ms));
+        assert_eq!(of(&known.by_replica(), BandKind::StoreAway), [(BandLanes::All, 750, 1, text)]);
+    }
+}
+
+#[test]
+fn what_was_not_read_is_told_in_the_lane_of_its_job() {
+    let known = Known::nothing().read_from("payout", -1_800);
+    assert_eq!(
+        of(&known.by_job(), BandKind::Unread),
+        [(
+            BandLanes::One(1),
+            0,
+            450,
+            "`payout`: not shown before 11:30:00: older than the entries that were read"
+        )]
+    );
+    // Nothing of it is in the window, or none of its ticks.
+    for second in [-3_601, -3_600, -7_200] {
+        let known = Known::nothing().read_from("payout", second);
+        assert_eq!(of(&known.by_job(), BandKind::Unread), [], "{second}");
+    }
+    let window = TimeWindow::of(at(60), TimelineSpan::Hour, TimeZone::UTC);
+    let first_tick = Known::nothing().read_from("payout", -2_700);
+    assert_eq!(of(&first_tick.drawn(&window, LaneOrder::ByJob), BandKind::Unread), []);
+}
+
+#[test]
+fn by_replica_the_lanes_are_incomplete_where_a_job_was_not_read() {
+    let one = Known::nothing().read_from("payout", -1_800);
+    let of_one = "`payout`: not shown before 11:30:00: older than the entries that were read";
+    assert_eq!(of(&one.by_replica(), BandKind::Unread), [(BandLanes::All, 0, 450, of_one)]);
+    let two = one.read_from("backup", 60);
+    let of_two =
+        "`backup` and another job: not all is shown before 12:00:00: older than the entries that were read";
+    assert_eq!(of(&two.by_replica(), BandKind::Unread), [(BandLanes::All, 0, 900, of_two)]);
+}
+
+#[test]
+fn many_bands_hide_nothing_of_what_was_not_read() {
+    let flapping = (0..400).map(|number| (number, -3_500 + number * 8));
+    let known = flapping.fold(Known::nothing().read_from("backup", -60), |known, (number, second)| {
+        let what = if number % 2 == 0 { NewsKind::StoreLost } else { NewsKind::StoreReached };
+        known.told("node-a", second, what)
+    });
+    assert_eq!(of(&known.by_replica(), BandKind::Unread).len(), 1);
+}
+
+#[test]
 fn the_number_of_bands_is_bounded_and_the_newest_remain() {
     let flapping = (0..400).map(|number| (number, -3_500 + number * 8));
     let known = flapping.fold(Known::nothing(), |known, (number, second)| {

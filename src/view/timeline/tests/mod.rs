@@ -61,6 +61,7 @@ struct Known {
     running: Vec<CurrentRun>,
     pausing: Vec<(JobName, Pausing)>,
     usual: Option<Duration>,
+    read_from: Vec<(JobName, UtcMillis)>,
     peers: Vec<Peer>,
     news: Vec<TimelineNews>,
 }
@@ -80,6 +81,7 @@ impl Known {
             running: Vec::new(),
             pausing: Vec::new(),
             usual: None,
+            read_from: Vec::new(),
             peers,
             news: Vec::new(),
         }
@@ -88,6 +90,12 @@ impl Known {
     /// Adds entries of a job.
     fn with(mut self, job: &str, entries: impl IntoIterator<Item = HistoryEntry>) -> Self {
         self.past.extend(entries.into_iter().map(|entry| (job.parse().expect("a name"), entry)));
+        self
+    }
+
+    /// Notes that the history of a job was read back to this second.
+    fn read_from(mut self, job: &str, second: i64) -> Self {
+        self.read_from.push((job.parse().expect("a name"), at(second)));
         self
     }
 
@@ -101,15 +109,17 @@ impl Known {
         let past: Vec<PastTick<'_>> = self.past.iter().map(|(job, entry)| PastTick { job, entry }).collect();
         let pausing =
             |name: &JobName| self.pausing.iter().find(|(job, _)| job == name).map(|(_, it)| it.clone());
-        let job = |spec: &'_ Arc<JobSpec>| pausing(&spec.name);
+        let read_from =
+            |name: &JobName| self.read_from.iter().find(|(job, _)| job == name).map(|(_, at)| *at);
         let jobs: Vec<TimelineJob<'_>> = self
             .specs
             .iter()
             .map(|spec| TimelineJob {
                 name: &spec.name,
                 spec: Some(spec),
-                pausing: job(spec),
+                pausing: pausing(&spec.name),
                 usual: self.usual,
+                read_from: read_from(&spec.name),
             })
             .collect();
         let facts = TimelineFacts {

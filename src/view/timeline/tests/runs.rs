@@ -61,7 +61,7 @@ fn a_current_run_is_open_at_the_present_and_ends_once() {
     assert_eq!(places(&picture), [(0, 800, 100)]);
     let mark = present(&picture)[0];
     assert_eq!(mark.shape, MarkShape::Run { end: BarEnd::Open, tick_x: None });
-    assert_eq!(mark.title, "`backup`, tick of 11:53:20: running on node-a since 11:53:20 (6m 40s)");
+    assert_eq!(mark.title, "`backup`, tick of 11:53:20: running on node-a since 11:53:20");
     // The record was read before the run ended.
     let ended =
         HistoryEntry { run: Some(known.running[0].run), ..ran("node-a", -400, -200, Outcome::Succeeded) };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{JobName, JobSpec, Tick};
 use crate::time::UtcMillis;
-use crate::view::text::time_format::{from_now, span};
+use crate::view::text::time_format::span;
 use crate::view::timeline::facts::{TimelineFacts, TimelineJob};
 use crate::view::timeline::window::TimeWindow;
 
@@ -74,13 +74,13 @@ fn of_job<'a>(
 }
 
 impl FutureTick<'_> {
-    /// Returns the tick in a sentence: `` `payout` comes at 03:15:00, in 2m; it usually takes 41s ``.
+    /// Returns the tick in a sentence: `` `payout` comes at 03:15:00; it usually takes 41s ``.
     pub(in crate::view::timeline) fn title(&self, window: &TimeWindow) -> String {
-        let (job, at, away) = (self.job, window.clock(self.at), from_now(self.at, window.now()));
+        let (job, at) = (self.job, window.clock(self.at));
         let usual = self.usual.map_or(String::new(), |usual| format!("; it usually takes {}", span(usual)));
         match self.is_folded {
-            false => format!("`{job}` comes at {at}, {away}{usual}"),
-            true => format!("`{job}` comes from {at} on, {away}, again and again{usual}"),
+            false => format!("`{job}` comes at {at}{usual}"),
+            true => format!("`{job}` comes from {at} on, again and again{usual}"),
         }
     }
 }

@@ -40,7 +40,7 @@ pub(in crate::view::timeline) fn runs<'a>(
     facts: &TimelineFacts<'a>,
     window: &TimeWindow,
 ) -> Vec<TimelineRun<'a>> {
-    let past = facts.past.iter().filter_map(|past| TimelineRun::past(*past, window));
+    let past = facts.past.iter().filter_map(|past| TimelineRun::past(*past));
     let current = facts.running.iter().map(|run| TimelineRun::current(run, window));
     let mut all: Vec<TimelineRun<'a>> = past
         .chain(current)
@@ -58,7 +58,7 @@ pub(in crate::view::timeline) fn runs<'a>(
 
 impl<'a> TimelineRun<'a> {
     /// Returns the run of an entry; `None` if nothing ran.
-    fn past(PastTick { job, entry }: PastTick<'a>, window: &TimeWindow) -> Option<Self> {
+    fn past(PastTick { job, entry }: PastTick<'a>) -> Option<Self> {
         if matches!(entry.outcome, Outcome::Skipped | Outcome::Missed) {
             return None;
         }
@@ -71,7 +71,7 @@ impl<'a> TimelineRun<'a> {
             fence: entry.fence,
             cause: entry.cause,
             started,
-            ended: entry.finished.max(started).min(window.now().max(started)),
+            ended: entry.finished.max(started),
             outcome: entry.outcome,
             reason: entry.reason,
             exit: exit(entry.exit_code, entry.signal)
@@ -115,7 +115,6 @@ impl<'a> TimelineRun<'a> {
     pub(in crate::view::timeline) fn title(&self, window: &TimeWindow) -> String {
         let (job, tick, node) = (self.job, window.clock(self.tick.instant()), self.node);
         let (started, ended) = (window.clock(self.started), window.clock(self.ended));
-        let took = span(self.ended.since(self.started));
         let late = self
             .late_for()
             .map_or(String::new(), |tick| format!(", {} late", span(self.started.since(tick))));
@@ -129,9 +128,11 @@ impl<'a> TimelineRun<'a> {
             (Outcome::Running, Some(_)) => {
                 format!("was running on {node} since {started}, last sign of life at {ended}")
             }
-            (Outcome::Running, None) => format!("running on {node} since {started} ({took})"),
+            // For how long is not told: the picture would be another one each second.
+            (Outcome::Running, None) => format!("running on {node} since {started}"),
             _ => {
                 let verdict = verdict_in_words(Verdict { outcome: self.outcome, reason: self.reason });
+                let took = span(self.ended.since(self.started));
                 let exit = self.exit.as_ref().map_or(String::new(), |exit| format!(" ({exit})"));
                 format!("{verdict}{exit} on {node}, {started} to {ended} ({took})")
             }
