@@ -231,7 +231,7 @@ fn arguments_are_checked_before_anything_is_asked_and_refused_in_plain_words() {
         (&["history", "--node", "a b"], "contains ` `"),
         (&["acts", "-n", "0"], "1..=1000"),
         (&["acts", "a", "--format", "text"], "invalid value 'text'"),
-        (&["trigger", "a", "--tick", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
+        (&["trigger", "a", "--tick", "yesterday"], "write `02:30` or `2026-11-23 02:30`"),
         (&["next", "--after", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
         (&["logs", "a", "--run", "xyz"], "it is neither the id of a run nor the beginning of one"),
         (&["pause", "a", "--for", "0s"], "a pause of 0s does nothing"),

@@ -111,7 +111,11 @@ impl From<OperateError> for Failure {
         if let OperateError::Store { label, error } = &error {
             return Self::store(label, error);
         }
-        let exit = if error.is_unreachable() { Exit::StoreUnreachable } else { Exit::Failed };
+        let exit = match error {
+            OperateError::NoTick { .. } => Exit::Usage,
+            _ if error.is_unreachable() => Exit::StoreUnreachable,
+            _ => Exit::Failed,
+        };
         let help = error.help().map_or(String::new(), |help| format!("\n  help: {help}"));
         Self::new(exit, format!("{error}{help}"))
     }
@@ -144,6 +148,11 @@ mod tests {
                 OperateError::Disabled(job),
                 Exit::Failed,
                 "job `backup` is disabled (enabled = false)\n  help: enable it in the file".to_owned(),
+            ),
+            (
+                OperateError::NoTick { what: "`backup` has no tick then".into(), come: vec!["`a`".into()] },
+                Exit::Usage,
+                "`backup` has no tick then\n  help: write `a`, or no tick: then it is for now".to_owned(),
             ),
             (
                 OperateError::TooLate { label: label.clone() },

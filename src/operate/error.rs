@@ -64,6 +64,14 @@ pub enum OperateError {
         /// The store's time.
         now: UtcMillis,
     },
+    /// The instant that an order names is no tick of the job.
+    #[error("{what}")]
+    NoTick {
+        /// What is wrong, with the ticks around it.
+        what: String,
+        /// Those of these ticks that have come, as an order can name them.
+        come: Vec<String>,
+    },
     /// The order to run the job is not in the record any more, and was not taken.
     #[error("the request to run `{0}` is gone: another `trigger` replaced it, or the store was reset")]
     OrderGone(JobName),
@@ -135,7 +143,10 @@ impl OperateError {
         match self {
             Self::Store { error, .. } => error.help().map(str::to_owned),
             Self::NoReplica { help, .. } => help.clone(),
-            Self::TickAhead { .. } => {
+            Self::NoTick { come, .. } if !come.is_empty() => {
+                Some(format!("write {}, or no tick: then it is for now", come.join(" or ")))
+            }
+            Self::TickAhead { .. } | Self::NoTick { .. } => {
                 Some("name a tick that has come, or none: then it is for now".to_owned())
             }
             Self::NotOpened(_) => Some(
@@ -202,6 +213,11 @@ mod tests {
                 OperateError::TickAhead { tick: Tick::at_millis(60_000), now: UtcMillis(0) },
                 "tick `1970-01-01T00:01:00.000Z` lies ahead: it is `1970-01-01T00:00:00.000Z` now",
                 "name a tick that has come, or none: then it is for now",
+            ),
+            (
+                OperateError::NoTick { what: "no tick".into(), come: vec!["`a`".into(), "`b`".into()] },
+                "no tick",
+                "write `a` or `b`, or no tick: then it is for now",
             ),
             (
                 OperateError::NotTaken { within: Duration::from_secs(15) },

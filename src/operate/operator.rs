@@ -105,9 +105,14 @@ impl Operator {
 
     /// Returns the newest entry of a run, once it has ended.
     pub(crate) async fn entry(&self, run: RunId) -> Result<Option<HistoryEntry>, OperateError> {
+        Ok(self.entries().await?.into_iter().rfind(|entry| entry.run == Some(run)))
+    }
+
+    /// Returns the history of the job, oldest first.
+    pub(super) async fn entries(&self) -> Result<Vec<HistoryEntry>, OperateError> {
         let entries = self.store.history(std::slice::from_ref(&self.job.name), KEPT_ENTRIES).await;
         let entries = entries.map_err(|error| self.failed(error))?;
-        Ok(entries.into_iter().flat_map(|(_, of_job)| of_job).rfind(|entry| entry.run == Some(run)))
+        Ok(entries.into_iter().flat_map(|(_, of_job)| of_job).collect())
     }
 
     /// Returns the replicas' heartbeats, and the job's record with its newest entry.

@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 use crate::config::Config;
 use crate::config::testing::config;
 use crate::job::{
-    Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, Verdict,
+    Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict,
 };
-use crate::lease::{Answer, Caller, Claim, Finish, Lease, Open, Renew, Request, ScheduleHash};
+use crate::lease::{Answer, Caller, Claim, Finish, Lease, Manual, Open, Renew, Request, ScheduleHash};
 use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
 
@@ -200,6 +200,29 @@ impl Bench {
             mark: UtcMillis(NOON + tick * 1_000),
             prev: None,
         }
+    }
+
+    /// Runs a job by hand, for now, to its end.
+    pub(crate) async fn run_by_hand(&self, job: &str, node: &str, run: u8) {
+        let (caller, length) = (self.caller(node).await, self.spec(job).lease);
+        let (now, schedule_hash) = (self.now(), self.sched(job));
+        let manual = Manual {
+            caller,
+            run: run_id(run),
+            tick: Tick(now),
+            asked: now,
+            order: None,
+            lease: length,
+            overlap: Overlap::Skip,
+            rerun_deadline: None,
+        };
+        let answer = self.submit(job, Request::Manual(manual)).await;
+        let Answer::Won { fence, tries, started } = answer else { panic!("{answer:?}") };
+        let (run, tick, cause, node) = (run_id(run), Tick(now), Cause::Manual, self::node(node));
+        let mark = UtcMillis(0);
+        let lease =
+            Lease { run, fence, tick, length, node, cause, tries, started, schedule_hash, mark, prev: None };
+        self.finish(job, lease, Verdict::plain(Outcome::Succeeded), Some(0)).await;
     }
 
     /// Renews the lock of a run.

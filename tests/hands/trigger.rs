@@ -16,9 +16,17 @@ const BUSY: &str = "[jobs.busy]\nschedule = \"* * * * * *\"\nshell = \"sleep 600
 pub(crate) fn a_triggered_job_runs_once_and_is_followed_to_its_end(place: Place) {
     let stage = Stage::start(place, BY_HAND);
     stage.wait_until_known("hand");
-    let followed = ["trigger", "hand", "--follow", "--tick", "2026-01-02T03:04:05Z"];
+    let followed = ["trigger", "hand", "--follow", "--tick", "2024-02-29 00:00"];
     let said = stage.give(&followed).expect_code(3).log;
-    assert!(said.contains("manual 2026-01-02T03:04:05.000Z"), "{said}");
+    assert!(said.contains("manual 2024-02-29T00:00:00.000Z"), "{said}");
+
+    let no_tick = ["trigger", "hand", "--tick", "2024-02-29T00:00:03Z"];
+    let said = stage.give(&no_tick).expect_code(2).log;
+    let around = "has no tick at Thu 2024-02-29 00:00:03 +00:00; it has one at Thu 2024-02-29 00:00:00 +00:00, the next";
+    let help = "help: write `2024-02-29T00:00:00.000+00:00`, or no tick";
+    assert!(said.contains(around) && said.contains(help), "{said}");
+    let said = stage.give(&["trigger", "hand", "--tick", "00:01Z"]).expect_code(2).log;
+    assert!(said.contains("`hand` has no tick at ") && said.contains("00:01:00 +00:00"), "{said}");
 
     stage.give(&["pause", "hand"]).expect_code(0);
     let said = stage.give(&["trigger", "hand"]).expect_code(0).log;

@@ -98,6 +98,8 @@ fn a_scrape_says_which_jobs_have_series() {
     assert_eq!(jobs("trouble"), (200, false, true));
     assert_eq!(jobs("none"), (200, false, false));
     assert_eq!(jobs("some"), (400, false, false));
+    let twice = get(address, "/metrics?jobs=all&jobs=none");
+    assert!(twice.status == 400 && twice.body.contains("`jobs` is given more than once"), "{}", twice.body);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use crate::cli::session::target::PlaceArgs;
 use crate::job::JobName;
 use crate::operate::acts::pause::read_reason;
-use crate::view::text::Moment;
+use crate::view::explanation::When;
 
 use super::global::duration;
 
@@ -39,8 +39,8 @@ pub enum Operating {
         With --follow the output of all attempts is printed as it comes, wherever the run is: its replica is asked through the \
         store. If that does not answer, the last 4 KiB are printed when the run has ended. The command exits as the run did \
         (128+n for signal n). Ctrl-C leaves the run alone: `kill` stops it.\n\n\
-        Exit codes: 0 a replica runs it, 1 no replica can take it, or took it in time, 2 unknown job, 69 store unreachable, 75 \
-        skipped, 78 no usable [cluster]."
+        Exit codes: 0 a replica runs it, 1 no replica can take it, or took it in time, 2 unknown job or tick, 69 store \
+        unreachable, 75 skipped, 78 no usable [cluster]."
     )]
     Trigger(TriggerArgs),
     /// Release the lock of a dead holder, or set back a mark
@@ -90,9 +90,9 @@ pub struct TriggerArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub job: JobName,
-    /// Run it for this tick, in the job's time zone or with its offset [default: now]
-    #[arg(long, value_name = "TIME")]
-    pub tick: Option<Moment>,
+    /// Run it for this past tick, written as for `why`: `02:30`, `02:30Z`, `2026-11-23 02:30` [default: now]
+    #[arg(long, value_name = "TIME", value_parser = tick_time)]
+    pub(crate) tick: Option<When>,
     /// Print its output, wait for its end, and exit as it did
     #[arg(long, short = 'f')]
     pub follow: bool,
@@ -144,6 +144,10 @@ pub struct ResumeArgs {
     /// Without a file.
     #[command(flatten)]
     pub place: PlaceArgs,
+}
+
+fn tick_time(text: &str) -> Result<When, String> {
+    When::read(text).map_err(|error| error.help)
 }
 
 fn pause_length(text: &str) -> Result<Duration, String> {

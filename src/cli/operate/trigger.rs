@@ -30,8 +30,14 @@ pub(crate) async fn run(
     let (job, place) = (&args.job, ClusterTarget::find(&args.place, global, screen)?);
     let known = place.job(job);
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
-    let tick = args.tick.map(|tick| tick.in_zone("--tick ", job, schedule)).transpose()?.map(Tick);
     let operator = connect(job, &place, global, screen).await?;
+    let tick = match args.tick {
+        Some(tick) => {
+            let now = screen.during(FOR_STORE, operator.pulse()).await?.now;
+            Some(Tick(tick.instant(job, schedule, now)?))
+        }
+        None => None,
+    };
     let act = CommandAct::of(&operator, ActKind::Trigger);
     let mut order = plan(&act, place.expected().valid_file(), tick, screen).await?;
     let mut signals = Signals::listen()?;

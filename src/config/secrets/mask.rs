@@ -25,6 +25,7 @@ impl Masked {
             cuts.extend(secrets_of_line(line.trim_end()).map(|cut| moved(cut, start)));
             start += line.len();
         }
+        cuts.extend(options::following(text));
         for (secrecy, value) in values::find(text) {
             let (start, value) = (value.start, &text[value]);
             let secrets =
@@ -252,6 +253,7 @@ mod tests {
             ("redis+unix:///x&pass=hunter2", "redis+unix:///x&pass=***"),
             ("store `redis://:hunter2@h` is odd", "store `redis://:***@h` is odd"),
             ("--store=redis://:hunter2@h", "--store=redis://:***@h"),
+            (r#"command = ["x", "--token", "hunter2", "y"]"#, r#"command = ["x", "--token", "***", "y"]"#),
         ];
         for (text, shown) in cases {
             assert_eq!(mask(text), shown);

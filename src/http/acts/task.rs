@@ -173,10 +173,10 @@ fn no_store() -> ProblemDetails {
 
 /// Returns the error for the client, in the words of the commands.
 fn problem_of(error: &OperateError) -> ProblemDetails {
-    let problem = if error.is_unreachable() {
-        no_store()
-    } else {
-        ProblemDetails::new(StatusCode::CONFLICT, "the act was refused")
+    let problem = match error {
+        OperateError::NoTick { .. } => ProblemDetails::new(StatusCode::BAD_REQUEST, "bad field"),
+        _ if error.is_unreachable() => no_store(),
+        _ => ProblemDetails::new(StatusCode::CONFLICT, "the act was refused"),
     };
     let problem = problem.detail(error.to_string());
     match error.help() {

@@ -258,6 +258,30 @@ async fn a_tick_that_lies_ahead_is_refused_with_its_time_and_the_way_out() {
 }
 
 #[tokio::test]
+async fn an_instant_that_is_no_tick_is_a_bad_field_of_the_api_and_of_the_form() {
+    let served = served().await;
+    served.bench.beat("n1", "f", &[]).await;
+    let (answer, problem) = api(&served, "trigger", json!({ "tick": "2026-11-20T11:57:03Z" })).await;
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (400, "application/problem+json"),
+        "{problem}"
+    );
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(
+        detail.starts_with("`backup` has no tick at Fri 2026-11-20 12:57:03 +01:00; it has one"),
+        "{problem}"
+    );
+    let help = problem["help"].as_str().unwrap_or_default();
+    assert!(
+        help.starts_with("write `2026-11-20T12:55:00.000+01:00` or `2026-11-20T13:00:00.000"),
+        "{problem}"
+    );
+    assert_eq!(form(&served, "trigger", "tick=11:57:03Z").await.status, 400);
+    assert_eq!(record(&served).await.order, None);
+}
+
+#[tokio::test]
 async fn a_body_that_is_none_of_the_act_is_refused_without_repeating_it() {
     let served = served().await;
     for (path, kind, body, status, words) in [

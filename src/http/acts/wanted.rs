@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::job::{RunId, Tick, parse_duration};
 use crate::operate::acts::pause::read_reason;
 use crate::operate::audit::ActKind;
+use crate::time::UtcMillis;
+use crate::view::explanation::When;
 use crate::view::job::KnownJob;
-use crate::view::text::Moment;
 
 use super::{ActFields, FieldProblem};
 
@@ -26,7 +27,7 @@ pub(crate) enum WantedAct {
 }
 
 impl WantedAct {
-    /// Reads the fields of an act on a job. `order` is the id of an order to run it.
+    /// Reads the fields of an act on a job at this time. `order` is the id of an order to run it.
     ///
     /// # Errors
     /// What is wrong with one of them.
@@ -35,10 +36,11 @@ impl WantedAct {
         fields: &ActFields,
         job: &KnownJob,
         order: RunId,
+        now: UtcMillis,
     ) -> Result<Self, FieldProblem> {
         fields.expect_only(fields_of(act))?;
         Ok(match act {
-            ActKind::Trigger => Self::Trigger { order, tick: tick_of(fields, job)? },
+            ActKind::Trigger => Self::Trigger { order, tick: tick_of(fields, job, now)? },
             ActKind::Pause => Self::Pause { lasts: length_of(fields)?, why: reason_of(fields)? },
             ActKind::Resume => Self::Resume,
             ActKind::Kill => Self::Kill { run: run_of(fields)? },
@@ -84,13 +86,13 @@ fn bad(field: &'static str, what: impl Into<String>, help: impl Into<String>) ->
     FieldProblem { field, what: what.into(), help: help.into() }
 }
 
-fn tick_of(fields: &ActFields, job: &KnownJob) -> Result<Option<Tick>, FieldProblem> {
+fn tick_of(fields: &ActFields, job: &KnownJob, now: UtcMillis) -> Result<Option<Tick>, FieldProblem> {
     const NAME: &str = "tick";
     let Some(text) = fields.text(NAME) else { return Ok(None) };
-    let moment: Moment = text.parse().map_err(|help: String| bad(NAME, "`tick` is not a time", help))?;
+    let time = When::read(text).map_err(|error| bad(NAME, "`tick` is not a time", error.help))?;
     let schedule = job.definition.spec().map(|spec| &spec.schedule);
     // The message names the time as it was understood, and nothing else of the field.
-    let at = moment.in_zone("", &job.name, schedule);
+    let at = time.instant(&job.name, schedule, now);
     at.map(|at| Some(Tick(at))).map_err(|error| bad(NAME, error.message, error.help))
 }
 
@@ -135,7 +137,7 @@ mod tests {
 
     use crate::config::testing::config;
     use crate::job::JobName;
-    use crate::view::testing::{FILE, run_id};
+    use crate::view::testing::{FILE, NOON, run_id};
 
     use super::*;
 
@@ -145,7 +147,7 @@ mod tests {
     }
 
     fn read(act: ActKind, fields: &[(&str, &str)]) -> Result<WantedAct, FieldProblem> {
-        WantedAct::read(act, &ActFields::of_test(fields), &backup(), run_id(50))
+        WantedAct::read(act, &ActFields::of_test(fields), &backup(), run_id(50), UtcMillis(NOON))
     }
 
     #[test]
@@ -156,6 +158,8 @@ mod tests {
             (ActKind::Trigger, &[][..], WantedAct::Trigger { order, tick: None }),
             (ActKind::Trigger, &[("tick", "2026-11-20T02:30:00Z")], WantedAct::Trigger { order, tick }),
             (ActKind::Trigger, &[("tick", "2026-11-20 03:30")], WantedAct::Trigger { order, tick }),
+            (ActKind::Trigger, &[("tick", "03:30")], WantedAct::Trigger { order, tick }),
+            (ActKind::Trigger, &[("tick", "02:30Z")], WantedAct::Trigger { order, tick }),
             (ActKind::Pause, &[], WantedAct::Pause { lasts: None, why: None }),
             (
                 ActKind::Pause,
@@ -176,7 +180,7 @@ mod tests {
     fn a_bad_field_is_refused_without_its_value() {
         let long = "script ".repeat(40);
         for (act, fields, field, words) in [
-            (ActKind::Trigger, [("tick", "script")], "tick", "such as `2026-11-23 02:30`"),
+            (ActKind::Trigger, [("tick", "script")], "tick", "write `02:30` or `2026-11-23 02:30`"),
             (ActKind::Trigger, [("tick", "2026-03-29 02:30")], "tick", "does not exist in Europe/Berlin"),
             (ActKind::Pause, [("for", "script")], "for", "write for example `90m`"),
             (ActKind::Pause, [("for", "0s")], "for", "does nothing"),

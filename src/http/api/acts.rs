@@ -29,7 +29,7 @@ async fn acted(shared: &Arc<HttpState>, call: &AdmittedRequest) -> ApiResult {
         .ok_or_else(|| ProblemDetails::new(StatusCode::NOT_FOUND, "there is no such act"))?;
     let (fields, order) = (ActFields::of_json(call)?, order_of(call)?);
     let job = known(shared, &job_of(call)?).await?;
-    let wanted = WantedAct::read(act, &fields, &job, order)?;
+    let wanted = WantedAct::read(act, &fields, &job, order, shared.store_now())?;
     let wanted = AdmittedAct::of(call, job, wanted)
         .ok_or_else(|| ProblemDetails::new(StatusCode::UNAUTHORIZED, "token needed"))?;
     let answer = perform(shared, wanted).await?;

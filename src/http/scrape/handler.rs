@@ -15,6 +15,11 @@ use super::figures::figures_of;
 
 /// Answers a scrape. `?jobs=all`, `trouble` or `none` says which jobs have series.
 pub(crate) fn metrics(shared: &HttpState, call: &AdmittedRequest) -> Response<Body> {
+    if call.parameters().iter().filter(|(name, _)| name == "jobs").count() > 1 {
+        return ProblemDetails::new(StatusCode::BAD_REQUEST, "`jobs` is given more than once")
+            .help("write it once")
+            .into_response();
+    }
     let mode = match call.query("jobs").map(|word| SeriesMode::parse(&word)) {
         None => None,
         Some(Some(mode)) => Some(mode),

@@ -86,6 +86,11 @@ impl Schedule {
         (newest >= EARLIEST).then(|| Tick::at_millis(newest.as_millisecond()))
     }
 
+    /// Whether an instant is a tick.
+    pub fn has_tick_at(&self, at: UtcMillis) -> bool {
+        self.at_or_before(at).map(Tick::instant) == Some(at)
+    }
+
     /// Returns a hash of schedule and zone, 16 hex digits. It is the same for the same expressions in any order, and in
     /// every release.
     pub fn fingerprint(&self) -> &str {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::job::{JobSpec, RunId, Tick};
-use crate::lease::{Act, Answer, Record};
+use crate::job::{Cause, JobSpec, RunId, Tick};
+use crate::lease::{Act, Answer, HistoryEntry, Record};
 use crate::operate::OperateError;
 use crate::operate::operator::Operator;
 use crate::operate::outage::OutageWait;
@@ -15,6 +15,7 @@ use crate::operate::wait::ClusterWait;
 use crate::replica::{is_order_void, order_waits};
 use crate::store::LIVE_FOR;
 use crate::time::UtcMillis;
+use crate::view::explanation::no_tick;
 use crate::view::problems::{Prospect, prospect};
 use crate::view::snapshot::Snapshot;
 use crate::view::text::time_format::utc;
@@ -72,7 +73,7 @@ impl ManualOrder {
     ///
     /// # Errors
     ///
-    /// Fails if no live replica can take it, or its tick lies ahead; not if one took it before.
+    /// Fails if no live replica can take it, or its tick lies ahead or is none of the job; not if one took it before.
     pub(crate) async fn plan(
         operator: Operator,
         order: RunId,
@@ -89,7 +90,10 @@ impl ManualOrder {
         let wait = if is_taken {
             wait
         } else {
-            expect_come(tick, snapshot.now)?;
+            if let Some(tick) = tick {
+                expect_come(tick, snapshot.now)?;
+                expect_tick_of_job(&operator, tick, snapshot.now).await?;
+            }
             wait.expect_replica()?
         };
         Ok(Self { operator, order, tick, is_void, wait, outage: OutageWait::default(), looks: 0 })
@@ -234,11 +238,31 @@ impl fmt::Display for OrderProgress {
 }
 
 /// Fails if the tick lies ahead.
-fn expect_come(tick: Option<Tick>, now: UtcMillis) -> Result<(), OperateError> {
-    match tick {
-        Some(tick) if tick.0 > now.plus(TICK_TOLERANCE) => Err(OperateError::TickAhead { tick, now }),
-        _ => Ok(()),
+fn expect_come(tick: Tick, now: UtcMillis) -> Result<(), OperateError> {
+    match has_come(tick, now) {
+        true => Ok(()),
+        false => Err(OperateError::TickAhead { tick, now }),
     }
+}
+
+fn has_come(tick: Tick, now: UtcMillis) -> bool {
+    tick.0 <= now.plus(TICK_TOLERANCE)
+}
+
+/// Fails if neither the schedule has the tick, nor the history: the schedule may have been another one then. Nothing is
+/// known of a job whose definition is not in the file at hand.
+async fn expect_tick_of_job(operator: &Operator, tick: Tick, now: UtcMillis) -> Result<(), OperateError> {
+    let Some(schedule) = operator.spec().map(|spec| &spec.schedule) else { return Ok(()) };
+    let is_it = |entry: &HistoryEntry| entry.tick == tick && entry.cause != Cause::Manual;
+    if schedule.has_tick_at(tick.instant()) || operator.entries().await?.iter().any(is_it) {
+        return Ok(());
+    }
+    let around = [schedule.at_or_before(tick.instant()), schedule.next_after(tick.instant())];
+    let come = around.into_iter().flatten().filter(|tick| has_come(*tick, now));
+    Err(OperateError::NoTick {
+        what: no_tick(operator.job.name.as_str(), schedule, tick.instant()),
+        come: come.map(|tick| format!("`{}`", schedule.local_text(tick))).collect(),
+    })
 }
 
 /// Returns the run that was started for the order, if a replica has taken it.

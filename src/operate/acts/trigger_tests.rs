@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::job::{Outcome, Verdict};
 use crate::operate::testing::{BenchStore, pass};
-use crate::view::testing::{FILE, run_id};
+use crate::view::testing::{FILE, NOON, run_id};
 
 use super::*;
 
@@ -57,7 +58,7 @@ async fn an_order_that_another_one_replaced_is_gone() {
 async fn an_order_is_for_the_tick_that_it_names() {
     let store = BenchStore::served(FILE).await;
     store.bench.beat("n1", "f", &[]).await;
-    let tick = Some(Tick::at_millis(1_000));
+    let tick = Some(Tick::at_millis(300_000));
     let order = ManualOrder::plan(store.operator("backup"), order_id(), tick).await.expect("n1 can take it");
     assert_eq!(store.record("backup").await.order, None, "it is only planned");
     assert_eq!(order.give().await, Ok(()));
@@ -67,14 +68,51 @@ async fn an_order_is_for_the_tick_that_it_names() {
 #[tokio::test]
 async fn an_order_for_a_tick_that_lies_ahead_is_refused() {
     let store = BenchStore::served(FILE).await;
-    store.bench.beat("n1", "f", &[]).await;
-    let now = store.bench.now();
-    for (ahead_ms, is_refused) in [(0, false), (1_000, false), (1_001, true), (86_400_000, true)] {
-        let tick = Tick(UtcMillis(now.0 + ahead_ms));
+    for (seconds, is_refused) in [(4, true), (298, true), (299, false), (300, false)] {
+        store.bench.at(seconds);
+        store.bench.beat("n1", "f", &[]).await;
+        let (tick, now) = (Tick::at_millis(NOON + 300_000), store.bench.now());
         let planned = ManualOrder::plan(store.operator("backup"), order_id(), Some(tick)).await;
         let refused = is_refused.then_some(OperateError::TickAhead { tick, now });
-        assert_eq!(planned.err(), refused, "{ahead_ms} ms ahead");
+        assert_eq!(planned.err(), refused, "{seconds} s after noon");
     }
+}
+
+#[tokio::test]
+async fn an_order_for_an_instant_that_is_no_tick_is_refused_with_the_ticks_around_it() {
+    let store = BenchStore::served(FILE).await;
+    store.bench.beat("n1", "f", &[]).await;
+    let plan = |operator, at| ManualOrder::plan(operator, order_id(), Some(Tick::at_millis(at)));
+    for at in [NOON - 177_000, NOON - 177_001] {
+        let Err(OperateError::NoTick { what, come }) = plan(store.operator("backup"), at).await else {
+            panic!("{at} is a tick")
+        };
+        let around =
+            "; it has one at Fri 2026-11-20 12:55:00 +01:00, the next at Fri 2026-11-20 13:00:00 +01:00";
+        assert!(what.starts_with("`backup` has no tick at ") && what.ends_with(around), "{what}");
+        assert_eq!(come, ["`2026-11-20T12:55:00.000+01:00`", "`2026-11-20T13:00:00.000+01:00`"]);
+    }
+    let Err(OperateError::NoTick { come, .. }) = plan(store.operator("backup"), NOON + 1).await else {
+        panic!("it is a tick")
+    };
+    assert_eq!(come, ["`2026-11-20T13:00:00.000+01:00`"], "the next one has not come");
+    assert_eq!(store.record("backup").await.order, None);
+    let absent = plan(store.operator_of_absent("backup"), NOON - 177_000).await;
+    assert!(absent.is_ok(), "its schedule is not known: {absent:?}");
+}
+
+#[tokio::test]
+async fn an_order_for_a_tick_of_an_earlier_schedule_is_taken_if_the_history_has_it() {
+    let store = BenchStore::served(FILE).await;
+    store.bench.at(302);
+    store.bench.beat("n1", "f", &[]).await;
+    let tick = Tick::at_millis(NOON + 302_000);
+    let plan = || ManualOrder::plan(store.operator("backup"), order_id(), Some(tick));
+    assert!(matches!(plan().await, Err(OperateError::NoTick { .. })));
+    let run = store.bench.win("backup", "n1", 1, 302).await;
+    store.bench.finish("backup", run, Verdict::plain(Outcome::Failed), Some(3)).await;
+    let planned = plan().await;
+    assert!(planned.is_ok(), "{planned:?}");
 }
 
 #[tokio::test]

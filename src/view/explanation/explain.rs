@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, JobSpec, Outcome, Reason, Tick, quoted};
+use crate::job::{Cause, JobSpec, Outcome, Reason, Schedule, Tick, quoted};
 use crate::lease::{LeaseInstant, Record};
-use crate::store::Concern;
+use crate::store::{Concern, KEPT_ENTRIES};
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
 use crate::view::problems::named_labels;
@@ -44,8 +44,8 @@ impl TickFacts<'_> {
         if !spec.enabled {
             return format!("`{}` is not enabled (enabled = false): it has no ticks", self.job);
         }
-        if spec.schedule.at_or_before(at).map(Tick::instant) != Some(at) {
-            return self.no_tick(spec, at);
+        if !spec.schedule.has_tick_at(at) {
+            return no_tick(self.job, &spec.schedule, at);
         }
         if at > self.now {
             return self.to_come(at);
@@ -70,8 +70,7 @@ impl TickFacts<'_> {
     /// ordered for it.
     fn covers(&self, past: &TickView, at: UtcMillis) -> bool {
         let (tick, after) = (past.tick.0, past.after.map(|Rfc3339(after)| after));
-        let is_tick =
-            || self.spec.is_none_or(|spec| spec.schedule.at_or_before(at).map(Tick::instant) == Some(at));
+        let is_tick = || self.spec.is_none_or(|spec| spec.schedule.has_tick_at(at));
         tick == at || after.is_some_and(|after| after < at && at < tick) && is_tick()
     }
 
@@ -206,18 +205,6 @@ impl TickFacts<'_> {
         }
     }
 
-    /// Explains that this is not an instant of the schedule.
-    fn no_tick(&self, spec: &JobSpec, at: UtcMillis) -> String {
-        let around = |tick: Option<Tick>, which: &str| {
-            tick.map(|tick| format!("{which} at {}", self.time(tick.instant())))
-        };
-        let before = around(spec.schedule.at_or_before(at), "one");
-        let after = around(spec.schedule.next_after(at), "the next");
-        let known: Vec<String> = before.into_iter().chain(after).collect();
-        let known = if known.is_empty() { String::new() } else { format!("; it has {}", known.join(", ")) };
-        format!("`{}` has no tick at {}{known}", self.job, self.time(at))
-    }
-
     /// Describes a tick that has not come.
     fn to_come(&self, at: UtcMillis) -> String {
         let comes = format!("{} comes {}", self.named(at), from_now(at, self.now));
@@ -229,19 +216,32 @@ impl TickFacts<'_> {
         format!("{comes}, and will be skipped: the job is paused{by}")
     }
 
-    /// Explains a tick that is decided, and has no entry: the oldest entries are dropped, a new cluster has none, and a
-    /// store that lost records has gaps.
-    fn unrecorded(&self, at: UtcMillis) -> String {
-        let Some(oldest) = self.past.iter().map(|past| past.tick.0).min() else {
-            return "it has no entry, and neither has any other tick of the job".to_owned();
-        };
-        match at < oldest {
-            true => format!(
-                "the history does not reach back so far; its oldest entry is from {}. A time that you write without a \
-                 zone is in the time zone of the job, while `solocron history` shows UTC",
+    /// Explains a tick that is decided, and has no entry: the oldest entries are dropped, a new job has none, and a store
+    /// that lost records has gaps. Runs by hand tell nothing about the schedule.
+    fn unrecorded(&self, record: &Record, at: UtcMillis) -> String {
+        let scheduled = self.past.iter().filter(|past| past.cause != Some(Cause::Manual));
+        let oldest = scheduled.map(|past| past.tick.0).min();
+        if oldest.is_some_and(|oldest| oldest <= at) {
+            return "it has no entry, although older ticks have: the store lost records".to_owned();
+        }
+        let began = record.created_mark.min(record.decided_by(self.now));
+        if at <= began && oldest.is_none_or(|oldest| began < oldest) {
+            return format!(
+                "the store has a record of the job only since {}: before, no replica had the job, or the store lost its \
+                 records",
+                self.time(began)
+            );
+        }
+        let kept = self.past.iter().filter(|past| past.outcome != Outcome::Running).count();
+        match oldest {
+            Some(oldest) if kept >= KEPT_ENTRIES => format!(
+                "the history has only the newest {KEPT_ENTRIES} ticks of a job; its oldest entry is from {}. A time that \
+                 you write without a zone is in the time zone of the job, while `solocron history` shows UTC",
                 self.time(oldest)
             ),
-            false => "it has no entry, although older ticks have: the store lost records".to_owned(),
+            _ => "it has no entry, and neither has an older tick: no replica had the job then, or the store lost its \
+                  records"
+                .to_owned(),
         }
     }
 
@@ -257,7 +257,7 @@ impl TickFacts<'_> {
             );
         }
         if at <= record.decided_by(self.now) {
-            return self.unrecorded(at);
+            return self.unrecorded(record, at);
         }
         let until = at.plus(spec.start_deadline_of(Tick::at_millis(at.0)));
         let left = until.since(self.now);
@@ -280,6 +280,18 @@ impl TickFacts<'_> {
             false => format!("no replica has decided it{why}; see `solocron status`"),
         }
     }
+}
+
+/// Explains that the schedule has no tick at this instant, and names the ticks around it.
+pub(crate) fn no_tick(job: &str, schedule: &Schedule, at: UtcMillis) -> String {
+    let time = |at| local(schedule, Tick(at));
+    let around =
+        |tick: Option<Tick>, which: &str| tick.map(|tick| format!("{which} at {}", time(tick.instant())));
+    let before = around(schedule.at_or_before(at), "one");
+    let after = around(schedule.next_after(at), "the next");
+    let known: Vec<String> = before.into_iter().chain(after).collect();
+    let known = if known.is_empty() { String::new() } else { format!("; it has {}", known.join(", ")) };
+    format!("`{job}` has no tick at {}{known}", time(at))
 }
 
 /// ` (run 01939d2c-0000)`: as much of its id as `logs --run` needs.

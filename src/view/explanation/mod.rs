@@ -4,5 +4,5 @@
 mod explain;
 mod when;
 
-pub(crate) use explain::TickFacts;
+pub(crate) use explain::{TickFacts, no_tick};
 pub(crate) use when::{Unexplained, When};

@@ -15,7 +15,7 @@ use super::TickFacts;
 /// The length of the date in `2026-11-20T12:00:00.000+01:00`.
 const DATE: usize = 10;
 
-/// The time to explain.
+/// The time of a tick, as `why` and `trigger --tick` take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     /// A date, with or without a time of day.
@@ -80,7 +80,11 @@ impl When {
         Ok(facts.explain(at))
     }
 
-    fn instant(
+    /// Returns the instant: the last one with this time of day, or that of the date.
+    ///
+    /// # Errors
+    /// Unless exactly one such instant exists, and the zone is known.
+    pub(crate) fn instant(
         self,
         job: &JobName,
         schedule: Option<&Schedule>,

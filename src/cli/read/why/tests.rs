@@ -92,6 +92,34 @@ async fn a_time_without_a_tick_and_a_tick_to_come_are_told_as_such() {
 }
 
 #[tokio::test]
+async fn a_tick_from_before_the_job_was_known_is_told_so_whatever_ran_since() {
+    let bench = bench().await;
+    let told = "`payout`, tick of Fri 2026-11-20 11:00:00 +00:00: the store has a record of the job only since Fri 2026-11-20 \
+         11:50:00 +00:00: before, no replica had the job, or the store lost its records";
+    assert_eq!(why(&bench, "payout", "11:00").await, told, "nothing ran");
+    bench.at(183);
+    bench.run_by_hand("payout", "n1", 1).await;
+    assert_eq!(why(&bench, "payout", "11:00").await, told, "a run by hand is no tick");
+    bench.at(3_600);
+    let run = bench.win("payout", "n1", 2, 3_600).await;
+    bench.finish("payout", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    assert_eq!(why(&bench, "payout", "11:00").await, told, "a later tick ran");
+}
+
+#[tokio::test]
+async fn a_tick_that_the_full_history_has_dropped_is_told_with_the_oldest_entry() {
+    let bench = bench().await;
+    for number in 1..=202 {
+        bench.at(number * 300);
+        let run = bench.win("backup", "n1", (number % 90) as u8, number * 300).await;
+        bench.finish("backup", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    }
+    let told = why(&bench, "backup", "2026-11-20T12:05:00Z").await;
+    let oldest = "the history has only the newest 200 ticks of a job; its oldest entry is from Fri 2026-11-20 13:15:00 +01:00.";
+    assert!(told.contains(oldest), "{told}");
+}
+
+#[tokio::test]
 async fn a_tick_that_nobody_has_decided_is_told_with_what_it_waits_for() {
     let bench = bench().await;
     let told = why(&bench, "payout", "12:00").await;

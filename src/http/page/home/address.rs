@@ -17,6 +17,8 @@ pub(crate) struct HomeAddress {
     pub(crate) search: String,
     /// The condition in which a job must be, by its word.
     pub(crate) condition: Option<String>,
+    /// A word that names no condition, in place of one.
+    pub(crate) unknown: Option<String>,
     /// The page of the list, from 1; 0 stands for 1.
     pub(crate) page: usize,
     /// The lanes of the timeline.
@@ -28,13 +30,17 @@ pub(crate) struct HomeAddress {
 }
 
 impl HomeAddress {
-    /// Parses the parameters of an address. `value` returns that of a name. What is unknown is as if it were absent.
+    /// Parses the parameters of an address. `value` returns that of a name. What is unknown is as if it were absent, except
+    /// that the page names an unknown condition.
     pub(crate) fn parse(value: impl Fn(&str) -> Option<String>) -> Self {
-        let search = value("q").unwrap_or_default();
+        let short = |text: String| text.trim().chars().take(LONGEST_SEARCH).collect::<String>();
+        let asked = value("is").map(short).filter(|word| !word.is_empty());
+        let is_known = asked.as_deref().is_some_and(|word| JobCondition::parse(word).is_some());
+        let (condition, unknown) = if is_known { (asked, None) } else { (None, asked) };
         Self {
-            search: search.trim().chars().take(LONGEST_SEARCH).collect(),
-            condition: value("is")
-                .filter(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase())),
+            search: value("q").map(short).unwrap_or_default(),
+            condition,
+            unknown,
             page: value("page").and_then(|page| page.parse().ok()).unwrap_or(1),
             order: if value("by").as_deref() == Some("job") {
                 LaneOrder::ByJob
@@ -117,5 +123,7 @@ mod tests {
             assert_eq!(parsed(&pairs).link(), link, "{pairs:?}");
         }
         assert_eq!(parsed(&[("q", &"x".repeat(5_000))]).search.len(), LONGEST_SEARCH);
+        assert_eq!(parsed(&[("is", "bogus")]).unknown.as_deref(), Some("bogus"));
+        assert_eq!(parsed(&[("is", "failing")]).unknown, None);
     }
 }

@@ -14,6 +14,7 @@ use super::*;
 const WEEK: HomeAddress = HomeAddress {
     search: String::new(),
     condition: None,
+    unknown: None,
     page: 1,
     order: LaneOrder::ByReplica,
     span: TimelineSpan::Week,

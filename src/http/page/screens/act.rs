@@ -84,7 +84,7 @@ pub(super) async fn act(shared: Arc<HttpState>, call: AdmittedRequest) -> Respon
     let order = order.unwrap_or_else(RunId::new);
     let grounds =
         FormGrounds { zone: subject.zone(), order, run: fields.text("run").and_then(|run| run.parse().ok()) };
-    let wanted = match WantedAct::read(subject.act, &fields, &subject.job, order) {
+    let wanted = match WantedAct::read(subject.act, &fields, &subject.job, order, shared.store_now()) {
         Ok(wanted) => wanted,
         Err(problem) => return subject.page(&badly_filled(subject.act, &grounds, &fields, &problem)),
     };

@@ -38,6 +38,22 @@ async fn an_error_offers_the_login_only_to_those_who_have_not_logged_in() {
 }
 
 #[tokio::test]
+async fn a_filter_that_does_not_exist_is_named_and_a_page_after_the_last_is_the_last() {
+    let served = Served::new().await.with_tokens();
+    served.report(false);
+    for (query, named) in
+        [("bogus", Some("bogus")), ("%3Cb%3E", Some("&#60;b&#62;")), ("failing", None), ("", None)]
+    {
+        let home = opened(&served, &format!("/?is={query}&page=99")).await.body;
+        let sentence =
+            named.map(|word| format!("There is no filter <code>{word}</code>: the list is not filtered"));
+        assert_eq!(home.contains("There is no filter"), named.is_some(), "{query}: {home}");
+        assert!(sentence.is_none_or(|sentence| home.contains(&sentence)), "{query}: {home}");
+        assert!(home.contains("<tr id=\"job-backup\""), "{query}: {home}");
+    }
+}
+
+#[tokio::test]
 async fn a_page_opened_without_the_store_lists_the_jobs_and_makes_up_no_state() {
     let served = Served::new().await;
     served.report(true);
