@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
 use crate::store::{Beat, BeatRun, Feed, Peer, Store};
-use crate::time::{Clock, SystemClock, UtcMillis};
+use crate::time::{BootInstant, Clock, SystemClock, UtcMillis};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
 use super::access::token::{TokenBook, TokenText};
@@ -108,7 +108,13 @@ impl Served {
 
     /// Reports that the store answers, or does not any more.
     pub(super) fn report(&self, is_store_away: bool) {
-        let answered = Some(self.shared.clock.boot());
+        self.report_after(Duration::ZERO, is_store_away);
+    }
+
+    /// Reports the same, this long after the last answer.
+    pub(super) fn report_after(&self, silence: Duration, is_store_away: bool) {
+        let BootInstant(now) = self.shared.clock.boot();
+        let answered = Some(BootInstant(now.saturating_sub(silence)));
         self.facts.send_replace(ReplicaFacts {
             answered,
             store_now: Some(NOW),

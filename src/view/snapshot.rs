@@ -17,6 +17,8 @@ use super::job::{JobState, KnownJob, Readable};
 pub(crate) struct Snapshot {
     /// The store's time.
     pub(crate) now: UtcMillis,
+    /// The time to which ages are counted. While the store does not answer, `now` stands still and this goes on.
+    pub(crate) ages_to: UtcMillis,
     /// Every replica with a heartbeat within the last hour, by name.
     pub(crate) peers: Vec<Peer>,
     /// The requested jobs, in their order.
@@ -77,7 +79,7 @@ impl Snapshot {
     /// Returns a snapshot of what was read before: the store's time, the replicas, and the jobs in the order
     /// in which they are shown. It says nothing about the store's settings.
     pub(crate) fn of(now: UtcMillis, peers: Vec<Peer>, jobs: Vec<JobState>) -> Self {
-        Self { now, peers, jobs, concerns: Vec::new(), blocked: None }
+        Self { now, ages_to: now, peers, jobs, concerns: Vec::new(), blocked: None }
     }
 
     /// Reads the store, with at most the `newest` entries of each job.

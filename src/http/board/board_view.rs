@@ -89,7 +89,7 @@ pub(crate) enum HeardNews {
 /// What a viewer sees of some jobs, or of all.
 #[derive(Debug)]
 pub(crate) struct BoardView {
-    /// The jobs, the replicas and the store. While the store does not answer, its time stands still.
+    /// The jobs, the replicas and the store. While the store does not answer, its time stands still, and ages go on.
     pub(crate) snapshot: Snapshot,
     /// The instant up to which all of it is known, by the store's clock.
     pub(crate) as_of: UtcMillis,
@@ -179,8 +179,8 @@ impl Board {
         if view.snapshot.jobs.is_empty() { Err(Unread::NoSuchJob(self.nearest_to(job))) } else { Ok(view) }
     }
 
-    /// Returns all jobs, each with its newest entry, or with all glanced ones if that did not end well. Waits a moment for
-    /// what was not read yet.
+    /// Returns all jobs, each with its newest entry, or with all glanced ones if it fails and that does not tell how. Waits a
+    /// moment for what was not read yet.
     pub(crate) async fn view_all(&self) -> Result<BoardView, Unread> {
         self.view_jobs(None).await
     }
@@ -380,8 +380,9 @@ impl Board {
         let facts = self.facts.borrow().clone();
         let store_now = self.store_now().unwrap_or_default();
         let latest = facts.store_now.unwrap_or(store_now);
+        let ages_to = facts.store_time(&*self.clock);
         BoardView {
-            snapshot: kept.snapshot(store_now, &peers_of(&facts), jobs),
+            snapshot: Snapshot { ages_to, ..kept.snapshot(store_now, &peers_of(&facts), jobs) },
             as_of: match jobs {
                 Some(jobs) => kept.table.as_of(jobs.iter(), latest),
                 None => kept.table.all_as_of(latest),
@@ -396,9 +397,9 @@ impl Board {
         let facts = self.facts.borrow().clone();
         let store_now = self.store_now().unwrap_or_default();
         let list = self.list_again(kept, |kept| {
-            kept.look_at_all(store_now, &peers_of(&facts), |snapshot| {
-                self.expecting(|expected| JobList::of(snapshot, expected))
-            })
+            let rest = kept.snapshot(store_now, &peers_of(&facts), Some(&[]));
+            let rest = Snapshot { ages_to: facts.store_time(&*self.clock), ..rest };
+            kept.look_at_all(rest, |snapshot| self.expecting(|expected| JobList::of(snapshot, expected)))
         });
         let as_of = kept.table.all_as_of(facts.store_now.unwrap_or(store_now));
         BoardList { list, as_of }
@@ -478,14 +479,8 @@ impl LookedAt {
         Snapshot { concerns: self.concerns.clone(), blocked: self.blocked.clone(), ..snapshot }
     }
 
-    /// Calls a function with all jobs as a snapshot at this time by the store's clock.
-    pub(super) fn look_at_all<T>(
-        &mut self,
-        now: UtcMillis,
-        peers: &[Peer],
-        look: impl FnOnce(&Snapshot) -> T,
-    ) -> T {
-        let rest = self.snapshot(now, peers, Some(&[]));
+    /// Calls a function with this snapshot, to which all jobs are added.
+    pub(super) fn look_at_all<T>(&mut self, rest: Snapshot, look: impl FnOnce(&Snapshot) -> T) -> T {
         self.table.lend_all(|jobs| {
             let snapshot = Snapshot { jobs, ..rest };
             let seen = look(&snapshot);

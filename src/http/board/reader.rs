@@ -419,7 +419,8 @@ async fn sweep(shared: &HttpState, store: &dyn Store) -> Result<(), StoreError> 
 /// Reads why jobs wait, if some do.
 async fn ask_why(shared: &HttpState, store: &dyn Store) -> Result<(), StoreError> {
     let (peers, now) = (Arc::clone(&shared.facts.borrow().peers), shared.store_now());
-    let asks = shared.board.if_looked_at(|kept| kept.look_at_all(now, &peers, Snapshot::asks_why));
+    let rest = Snapshot::of(now, peers.to_vec(), Vec::new());
+    let asks = shared.board.if_looked_at(|kept| kept.look_at_all(rest, Snapshot::asks_why));
     let concerns = match asks {
         None => return Ok(()),
         Some(true) => errors_of(store).await,

@@ -225,8 +225,8 @@ impl JobTable {
         }
     }
 
-    /// Notes that somebody looks at these jobs: at all glanced entries of each, or at the newest one. Where that one did not
-    /// end well, the beginning of its problems is further back, and all glanced entries are read.
+    /// Notes that somebody looks at these jobs: at all glanced entries of each, or at the newest one. Where a job fails and that
+    /// one does not tell how, all glanced entries are read.
     pub(super) fn note_view<'a>(
         &mut self,
         names: impl Iterator<Item = &'a JobName> + Clone,

@@ -137,13 +137,18 @@ fn checks_leave_alone_what_was_read_a_moment_ago() {
 }
 
 #[test]
-fn a_job_whose_newest_tick_did_not_end_well_is_read_as_far_back_as_its_problems_go() {
+fn a_failing_job_is_read_further_back_only_where_its_newest_entry_is_no_failure() {
     let mut table = swept(&["a"]);
     view(&mut table, "a", false, 1);
     assert_eq!(table.next_read(at(1)), Some(BoardRead::Glance(vec![name("a")], 1)));
-    table.take_in_glance(&name("a"), glance(0, Outcome::Failed), 1, read(1));
-    view(&mut table, "a", false, 1);
-    assert_eq!(table.next_read(at(1)), Some(BoardRead::Glance(vec![name("a")], GLANCED_ENTRIES)));
+    let wanted = Some(BoardRead::Glance(vec![name("a")], GLANCED_ENTRIES));
+    for (newest, after) in [(Outcome::Failed, None), (Outcome::Skipped, wanted)] {
+        let mut glance = glance(0, newest);
+        glance.record.iter_mut().for_each(|record| record.failures_in_row = 1);
+        table.take_in_glance(&name("a"), glance, 1, read(1));
+        view(&mut table, "a", false, 1);
+        assert_eq!(table.next_read(at(1)), after, "{newest}");
+    }
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(crate) fn replicas_parts(
 }
 
 fn line(peer: &Peer, snapshot: &Snapshot, file: Option<&str>) -> ReplicaLine {
-    let (beat, now, is_live) = (&peer.beat, snapshot.now, snapshot.is_live(peer));
+    let (beat, now, is_live) = (&peer.beat, snapshot.ages_to, snapshot.is_live(peer));
     let (state, is_bad) = match (is_live, beat.draining) {
         (true, false) if beat.full => ("full", false),
         (true, false) => ("live", false),

@@ -5,6 +5,12 @@ use crate::view::snapshot::Snapshot;
 use super::definition::Definition;
 use super::state::JobState;
 
+/// The word of a job that is in no condition, and one of whose runs succeeded.
+pub(crate) const WELL: &str = "ok";
+
+/// The word of a job that is in no condition, and no run of which has succeeded yet.
+pub(crate) const NEW: &str = "new";
+
 /// A condition that a job may be in. A job may be in several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum JobCondition {
@@ -55,7 +61,7 @@ impl JobConditions {
         let record = job.record.as_ref();
         let is_enabled = job.spec().is_some_and(|spec| spec.enabled);
         let is_in = |condition| match condition {
-            JobCondition::Failing => is_enabled && record.is_some_and(|record| record.failures_in_row > 0),
+            JobCondition::Failing => is_enabled && job.is_failing(),
             JobCondition::Running => {
                 job.running().is_some() && record.is_some_and(|record| snapshot.is_holder_alive(record))
             }

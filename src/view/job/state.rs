@@ -103,11 +103,15 @@ impl JobState {
         (spec.enabled && record.schedule_hash.0 == spec.schedule.fingerprint()).then_some(spec)
     }
 
-    /// Whether it ran, and no run succeeded, as far as the store remembers.
+    /// Whether its newest ticks did not succeed, as its record counts them.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.failures_in_row > 0)
+    }
+
+    /// Whether no run of it succeeded, as far as the store remembers.
     pub(crate) fn has_never_succeeded(&self) -> bool {
         let is_success = |entry: &HistoryEntry| entry.outcome == Outcome::Succeeded;
-        self.entries.iter().any(|entry| entry.run.is_some())
-            && !self.entries.iter().any(is_success)
+        !self.entries.iter().any(is_success)
             && self.record.as_ref().is_some_and(|record| record.last_success_end.is_none())
     }
 

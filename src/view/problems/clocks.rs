@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::store::{Peer, Slewed};
-use crate::time::UtcMillis;
+use crate::view::snapshot::Snapshot;
 use crate::view::text::time_format::{Rfc3339, from_now, span, utc};
 
 use super::{ClusterProblem, Kind};
@@ -25,7 +25,7 @@ pub(super) fn clock_differs(peer: &Peer) -> Option<ClusterProblem> {
 
 /// Reports a slewed clock of the store, once for all replicas that see it. Only if all live replicas see it, the store's
 /// clock must be the cause.
-pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<ClusterProblem> {
+pub(super) fn clock_slewed(live: &[&Peer], snapshot: &Snapshot) -> Option<ClusterProblem> {
     let seen: Vec<(&Peer, Slewed)> =
         live.iter().filter_map(|peer| Some((*peer, peer.beat.slewed?))).collect();
     let (first, slewed) = seen.iter().min_by_key(|(_, slewed)| slewed.since)?;
@@ -37,9 +37,10 @@ pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<ClusterProb
         false => format!("the store's clock, or that of {}, is slewed", nodes.join(", ")),
     };
     // Any client that can write to the store may have set this value.
-    let since = Some(slewed.since).filter(|since| since.0 > 0 && *since <= now);
-    let begun =
-        since.map_or(String::new(), |since| format!(" since {} UTC ({})", utc(since), from_now(since, now)));
+    let since = Some(slewed.since).filter(|since| since.0 > 0 && *since <= snapshot.now);
+    let begun = since.map_or(String::new(), |since| {
+        format!(" since {} UTC ({})", utc(since), from_now(since, snapshot.ages_to))
+    });
     let message = format!(
         "{whose}: measured by {}, it runs {}.{} % too {how}{begun}. Until it has been steady for one lease, jobs of dead replicas \
          are not taken over, and jobs with a mark in the future do not run; all other jobs run. Wait until NTP has corrected the clock; if you cannot wait, use \

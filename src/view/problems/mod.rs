@@ -1,6 +1,8 @@
 //! Finds what is wrong with a cluster, the worst first. Pure: it judges a snapshot, and each problem says what it means and
 //! what to do.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::job::{JobName, JobSpec, Label, NodeName, Tick};
@@ -29,7 +31,7 @@ use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
 pub(crate) use trigger_prospect::{Prospect, prospect};
 use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
 
-/// How many entries of a job are read to find the beginning of its problems.
+/// How many entries of a job are read to find its newest failure behind ticks that were skipped.
 pub(crate) const DEPTH: usize = 50;
 
 /// The kinds of problems, by the names that programs rely on.
@@ -123,33 +125,46 @@ pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<Clust
     }));
     all.extend(live.iter().filter_map(|peer| name_taken(peer)));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
-    all.extend(clock_slewed(&live, snapshot.now));
+    all.extend(clock_slewed(&live, snapshot));
     all.extend(snapshot.concerns.iter().map(unfit));
-    all.extend(store_reset(&snapshot.jobs, snapshot.now));
+    all.extend(store_reset(snapshot));
     // Nothing is expected of a job that the file does not name.
     let named = |job: &&JobState| !matches!(job.definition, Definition::Absent);
     for job in snapshot.jobs.iter().filter(named) {
         all.extend(newer_schema(job));
-        all.extend(mark_ahead(job, snapshot.now));
-        all.extend(waits_for_lease(job, snapshot.now));
+        all.extend(mark_ahead(job, snapshot));
+        all.extend(waits_for_lease(job, snapshot));
         all.extend(unreadable(job));
         all.extend(no_record(job, snapshot, expected));
         all.extend(runs_otherwise(job, &taking, expected));
-        let row = FailedRow::of(job, snapshot.now);
+        let row = FailedRow::of(job, snapshot.ages_to);
         // Without replicas, every job is overdue, and reporting each of them would hide why.
         let unfit = (!taking.is_empty()).then(|| no_replica_fits(job, &taking, row.as_ref())).flatten();
         // Ticks that were missed because no replica fits are told with that.
         let row = row.filter(|row| unfit.is_none() || !row.may_be_for_want_of_replicas());
         all.extend(unfit);
         all.extend(
-            (!taking.is_empty())
-                .then(|| overdue(job, snapshot.now).or_else(|| untold(job, snapshot.now)))
-                .flatten(),
+            (!taking.is_empty()).then(|| overdue(job, snapshot).or_else(|| untold(job, snapshot))).flatten(),
         );
         all.extend(holder_lost(job, snapshot));
-        all.extend(row.map(|row| row.problem(job, snapshot.now)));
+        all.extend(row.map(|row| row.problem(job, snapshot.ages_to)));
     }
     all
+}
+
+/// Returns these problems, with those of the jobs of this snapshot as they are in it: more of these jobs was read since.
+pub(crate) fn problems_again(
+    all: &[ClusterProblem],
+    snapshot: &Snapshot,
+    expected: Expected<'_>,
+) -> Vec<ClusterProblem> {
+    let is_of_cluster = |problem: &&ClusterProblem| problem.job.is_none();
+    let names: BTreeSet<&JobName> = snapshot.jobs.iter().map(|job| &job.name).collect();
+    let is_of_others =
+        |problem: &&ClusterProblem| problem.job.as_ref().is_some_and(|job| !names.contains(job));
+    let again = problems(snapshot, expected).into_iter().filter(|problem| problem.job.is_some());
+    let of_cluster = all.iter().filter(is_of_cluster).cloned();
+    of_cluster.chain(again).chain(all.iter().filter(is_of_others).cloned()).collect()
 }
 
 fn newer_schema(job: &JobState) -> Option<ClusterProblem> {
@@ -176,7 +191,7 @@ fn no_replica_fits(job: &JobState, taking: &[&Peer], row: Option<&FailedRow>) ->
         labels(spec, ","),
         row.map_or("", |row| row.words.as_str()),
     );
-    let (since, count) = row.map_or((None, None), |row| (row.since, row.count));
+    let (since, count) = row.map_or((None, None), |row| (row.since, Some(row.count)));
     Some(ClusterProblem { since, count, ..ClusterProblem::of_job(job, Kind::NoReplicaFits, message) })
 }
 
@@ -215,14 +230,14 @@ pub(crate) fn labels(spec: &JobSpec, between: &str) -> String {
 }
 
 /// Reports the oldest tick that should have been decided by now, and is not.
-fn overdue(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
-    let (spec, tick) = job.undecided(now)?;
-    is_late(spec, tick, now).then(|| {
+fn overdue(job: &JobState, snapshot: &Snapshot) -> Option<ClusterProblem> {
+    let (spec, tick) = job.undecided(snapshot.now)?;
+    is_late(spec, tick, snapshot.now).then(|| {
         let message = format!(
             "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was recorded as missed; see the replicas' logs",
             spec.name,
             utc(tick.instant()),
-            from_now(tick.instant(), now)
+            from_now(tick.instant(), snapshot.ages_to)
         );
         ClusterProblem { since: Some(Rfc3339(tick.instant())), ..ClusterProblem::of_job(job, Kind::Overdue, message) }
     })
@@ -241,7 +256,7 @@ fn holder_lost(job: &JobState, snapshot: &Snapshot) -> Option<ClusterProblem> {
     }
     let heard = snapshot.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);
     let silence = heard.map_or("no heartbeat within the last hour".to_owned(), |at| {
-        format!("last heartbeat {}", from_now(at, snapshot.now))
+        format!("last heartbeat {}", from_now(at, snapshot.ages_to))
     });
     let left = record.lock_left(snapshot.now);
     let lock = match left.is_zero() {

@@ -43,7 +43,7 @@ fn gone_last(snapshot: &Snapshot) -> Option<&Peer> {
 /// `n1, last heartbeat 3m ago`, for the replica with the newest heartbeat of those that are not live.
 pub(super) fn last_heartbeat(snapshot: &Snapshot) -> Option<String> {
     let gone = gone_last(snapshot)?;
-    Some(format!("{}, last heartbeat {}", gone.beat.node, from_now(gone.at, snapshot.now)))
+    Some(format!("{}, last heartbeat {}", gone.beat.node, from_now(gone.at, snapshot.ages_to)))
 }
 
 /// Reports live replicas that differ in something they should agree on, and what to do about it.

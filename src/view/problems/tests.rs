@@ -28,6 +28,7 @@ pub(super) async fn healthy(file: &str) -> (Bench, Snapshot) {
 /// Lets time pass while the replicas send heartbeats.
 fn pass(snapshot: &mut Snapshot, time: Duration) {
     snapshot.now = snapshot.now.plus(time);
+    snapshot.ages_to = snapshot.now;
     for peer in &mut snapshot.peers {
         peer.at = snapshot.now;
     }
@@ -41,6 +42,15 @@ pub(super) fn messages(snapshot: &Snapshot, bench: &Bench) -> Vec<String> {
 fn entry(minute: i64, outcome: Outcome, reason: Option<Reason>) -> HistoryEntry {
     let tick = Tick::at_millis(NOON + minute * 60_000);
     HistoryEntry::without_run(tick, Cause::Schedule, Verdict { outcome, reason }, tick.instant())
+}
+
+/// Gives a job these entries, oldest first, and counts them in its record as a store does.
+fn decide(job: &mut JobState, entries: Vec<HistoryEntry>) {
+    let record = job.record.as_mut().expect("opened");
+    (record.failures_in_row, record.failing_since) = (0, None);
+    (record.last_success_tick, record.last_success_end) = (None, None);
+    entries.iter().for_each(|entry| record.count_entry(entry, UtcMillis(i64::MAX)));
+    job.entries = entries;
 }
 
 #[tokio::test]
@@ -181,28 +191,46 @@ async fn a_failure_stays_trouble_until_a_run_succeeds_whatever_is_skipped_or_kil
     let (bench, mut snapshot) = healthy(FILE).await;
     let failed = entry(5, Outcome::Failed, None);
     let skipped = entry(10, Outcome::Skipped, Some(Reason::Overlap));
-    snapshot.jobs[0].entries = vec![failed, skipped.clone()];
-    assert!(needs_depth(&snapshot.jobs[0]));
+    let mut entries = vec![failed, skipped.clone()];
+    decide(&mut snapshot.jobs[0], entries.clone());
     let failing = messages(&snapshot, &bench);
-    assert_eq!(failing.len(), 1);
-    snapshot.jobs[0].entries.push(entry(15, Outcome::Killed, Some(Reason::Operator)));
-    assert!(needs_depth(&snapshot.jobs[0]));
+    assert!(matches!(&failing[..], [one] if one.starts_with("`backup`: failed, in 5m (see")), "{failing:?}");
+    entries.push(entry(15, Outcome::Killed, Some(Reason::Operator)));
+    decide(&mut snapshot.jobs[0], entries.clone());
     assert_eq!(messages(&snapshot, &bench), failing, "a killed run is no success");
-    snapshot.jobs[0].entries.extend([entry(20, Outcome::Succeeded, None), skipped]);
+    entries.extend([entry(20, Outcome::Succeeded, None), skipped]);
+    decide(&mut snapshot.jobs[0], entries.clone());
     assert!(messages(&snapshot, &bench).is_empty());
-    snapshot.jobs[0].entries.push(entry(25, Outcome::Killed, Some(Reason::Replaced)));
+    entries.push(entry(25, Outcome::Killed, Some(Reason::Replaced)));
+    decide(&mut snapshot.jobs[0], entries);
     assert!(messages(&snapshot, &bench).is_empty(), "a killed run is no failure");
+}
+
+#[tokio::test]
+async fn more_is_read_of_a_failing_job_only_while_no_entry_tells_how_it_failed() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    let skipped = entry(10, Outcome::Skipped, Some(Reason::Overlap));
+    let entries = vec![entry(5, Outcome::Failed, None), skipped.clone()];
+    decide(&mut snapshot.jobs[0], entries.clone());
+    assert!(!needs_depth(&snapshot.jobs[0]));
+    snapshot.jobs[0].entries.remove(0);
+    assert!(needs_depth(&snapshot.jobs[0]));
+    let told = messages(&snapshot, &bench);
+    assert!(told[0].starts_with("`backup`: its last tick did not succeed"), "{told:?}");
+    decide(&mut snapshot.jobs[0], vec![skipped]);
+    assert!(!needs_depth(&snapshot.jobs[0]), "it does not fail");
 }
 
 #[tokio::test]
 async fn failures_before_and_after_a_killed_run_are_in_a_row() {
     let (bench, mut snapshot) = healthy(FILE).await;
-    snapshot.jobs[0].entries = vec![
+    let entries = vec![
         entry(5, Outcome::Succeeded, None),
         entry(10, Outcome::Failed, None),
         entry(15, Outcome::Killed, Some(Reason::Operator)),
         entry(20, Outcome::Failed, None),
     ];
+    decide(&mut snapshot.jobs[0], entries);
     let problem = problems(&snapshot, bench.expected()).remove(0);
     assert_eq!((problem.kind, problem.count), (Kind::LastOutcome, Some(2)));
 }
@@ -222,26 +250,28 @@ async fn failures_are_known_from_the_record_before_any_entry_was_read() {
 }
 
 #[tokio::test]
-async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() {
+async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_those_that_were_not_read() {
     let (bench, mut snapshot) = healthy(FILE).await;
     let folded = HistoryEntry {
         after: Some(UtcMillis(NOON)),
         count: Some(12),
         ..entry(60, Outcome::Missed, Some(Reason::NoReplica))
     };
-    snapshot.jobs[0].entries =
-        vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
+    let entries = vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
+    decide(&mut snapshot.jobs[0], entries);
     let problem = problems(&snapshot, bench.expected()).remove(0);
     assert_eq!(problem.count, Some(13));
     assert!(
-        problem.message.contains("; 13 ticks in a row did not succeed, since 2026-11-20 12:05:00 UTC"),
+        problem.message.contains("; 13 ticks in a row did not succeed, since 2026-11-20 13:00:00 UTC"),
         "{problem:?}"
     );
 
-    snapshot.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
+    decide(&mut snapshot.jobs[0], (0..172).map(|minute| entry(minute, Outcome::Failed, None)).collect());
+    snapshot.jobs[0].entries.drain(..172 - DEPTH);
     let problem = problems(&snapshot, bench.expected()).remove(0);
-    assert_eq!(problem.count, None, "more may lie further back");
-    assert!(problem.message.contains("at least 50 ticks in a row"), "{problem:?}");
+    assert_eq!((problem.count, problem.since), (Some(172), Some(Rfc3339(UtcMillis(NOON)))));
+    let words = "; 172 ticks in a row did not succeed, since 2026-11-20 12:00:00 UTC";
+    assert!(problem.message.contains(words), "{problem:?}");
 }
 
 #[tokio::test]
@@ -271,7 +301,7 @@ async fn ticks_missed_for_want_of_a_replica_are_no_second_trouble_but_a_failure_
     let spec = JobSpec { only_on, ..JobSpec::clone(bench.spec("payout")) };
     payout.definition = Definition::Known(Arc::new(spec));
     let missed = |minute| entry(minute, Outcome::Missed, Some(Reason::NoReplica));
-    payout.entries = vec![missed(0), missed(60)];
+    decide(payout, vec![missed(0), missed(60)]);
     let found = problems(&snapshot, bench.expected());
     let [one] = &found[..] else { panic!("{found:?}") };
     assert_eq!(
@@ -288,23 +318,50 @@ async fn ticks_missed_for_want_of_a_replica_are_no_second_trouble_but_a_failure_
     // Before its entries are read, the record counts the same ticks.
     let payout = snapshot.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
     payout.entries.clear();
-    let record = payout.record.as_mut().expect("opened");
-    (record.failures_in_row, record.failing_since) = (2, Some(UtcMillis(NOON)));
     let unread = problems(&snapshot, bench.expected());
     assert_eq!(unread.iter().map(|problem| &problem.message).collect::<Vec<_>>(), [&one.message]);
     let payout = snapshot.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
-    payout.entries = vec![missed(0), entry(60, Outcome::Failed, None)];
+    decide(payout, vec![missed(0), entry(60, Outcome::Failed, None)]);
     let kinds: Vec<Kind> = problems(&snapshot, bench.expected()).iter().map(|problem| problem.kind).collect();
     assert_eq!(kinds, [Kind::NoReplicaFits, Kind::LastOutcome]);
 }
 
 #[tokio::test]
+async fn while_the_store_is_away_ages_go_on_and_nothing_more_becomes_overdue() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    decide(&mut snapshot.jobs[0], vec![entry(0, Outcome::Failed, None)]);
+    snapshot.ages_to = snapshot.now.plus(Duration::from_secs(86_400));
+    let told = messages(&snapshot, &bench);
+    assert!(matches!(&told[..], [one] if one.starts_with("`backup`: failed, 1d ago (see")), "{told:?}");
+}
+
+#[tokio::test]
+async fn problems_of_jobs_of_which_more_was_read_replace_the_former_ones() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    for job in &mut snapshot.jobs[..2] {
+        decide(job, vec![entry(0, Outcome::Failed, None)]);
+        job.entries.clear();
+    }
+    snapshot.peers[1].beat.version = "0.2.0".into();
+    let former = problems(&snapshot, bench.expected());
+    let entries = vec![entry(0, Outcome::Failed, None)];
+    let read = JobState { entries, ..snapshot.jobs[1].clone() };
+    let read = Snapshot::of(snapshot.now, snapshot.peers.clone(), vec![read]);
+    let again = problems_again(&former, &read, bench.expected());
+    let told: Vec<&str> = again.iter().map(|problem| problem.message.as_str()).collect();
+    let [releases, payout, backup] = told[..] else { panic!("{told:?}") };
+    assert!(releases.starts_with("live replicas are of different releases"), "{told:?}");
+    assert!(payout.starts_with("`payout`: failed, now"), "{told:?}");
+    assert!(backup.starts_with("`backup`: its last tick did not succeed"), "{told:?}");
+}
+
+#[tokio::test]
 async fn a_last_outcome_is_told_in_words() {
     let (bench, mut snapshot) = healthy(FILE).await;
-    snapshot.jobs[0].entries = vec![entry(5, Outcome::Interrupted, Some(Reason::LockLost))];
+    decide(&mut snapshot.jobs[0], vec![entry(5, Outcome::Interrupted, Some(Reason::LockLost))]);
     let told = messages(&snapshot, &bench);
     assert!(told[0].starts_with("`backup`: interrupted (its replica lost the lock), "), "{told:?}");
-    snapshot.jobs[0].entries = vec![entry(5, Outcome::TimedOut, None)];
+    decide(&mut snapshot.jobs[0], vec![entry(5, Outcome::TimedOut, None)]);
     let told = messages(&snapshot, &bench);
     assert!(told[0].starts_with("`backup`: timed out, "), "{told:?}");
 }
@@ -312,8 +369,10 @@ async fn a_last_outcome_is_told_in_words() {
 #[tokio::test]
 async fn a_job_that_is_not_enabled_troubles_nobody() {
     let (bench, mut snapshot) = healthy(FILE).await;
+    let record = snapshot.jobs[0].record.clone();
     let retired = snapshot.jobs.iter_mut().find(|job| !job.definition.may_run()).expect("one is not");
-    retired.entries = vec![entry(0, Outcome::Failed, None)];
+    retired.record = record;
+    decide(retired, vec![entry(0, Outcome::Failed, None)]);
     assert!(messages(&snapshot, &bench).is_empty());
 }
 

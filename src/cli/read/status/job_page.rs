@@ -7,7 +7,7 @@ use crate::lease::Record;
 use crate::operate::audit::ActNote;
 use crate::time::UtcMillis;
 use crate::view::history::TickView;
-use crate::view::job::{JobCondition, JobState};
+use crate::view::job::{JobCondition, JobState, NEW, WELL};
 use crate::view::snapshot::Snapshot;
 use crate::view::status::StatusView;
 use crate::view::text::sparkline::Sparkline;
@@ -42,8 +42,11 @@ pub(super) fn text(job: &JobState, snapshot: &Snapshot, view: &StatusView, look:
     }
     let conditions = conditions_of(job, snapshot, &late_jobs(view));
     let conditions: Vec<&str> = conditions.map(JobCondition::as_str).collect();
-    if !conditions.is_empty() {
-        line("state", conditions.join(", "));
+    match &conditions[..] {
+        // What cannot be read of it is a problem of its own.
+        [] if job.unread.is_some() => {}
+        [] => line("state", (if job.has_never_succeeded() { NEW } else { WELL }).to_owned()),
+        conditions => line("state", conditions.join(", ")),
     }
     if !job.entries.is_empty() {
         let ticks = Sparkline::of(&job.entries);

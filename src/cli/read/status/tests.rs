@@ -207,12 +207,61 @@ async fn jobs_are_counted_by_their_conditions_and_a_job_by_name_tells_its_own() 
         ("payout", Some("state        failing")),
         ("retired", Some("state        disabled")),
     ] {
-        let ReadCommand::Status(args) = reading(&format!("status {job}")) else { panic!("another command") };
-        let mut jobs = bench.jobs();
-        jobs.retain(|known| known.name.as_str() == job);
-        let (_, page, _) =
-            printed(async |screen| show(&args, jobs, bench.expected(), &bench.store, screen).await).await;
-        assert_eq!(page.lines().find(|line| line.starts_with("state ")), state, "{page}");
+        assert_eq!(state_of(&bench, job).await.as_deref(), state);
+    }
+    let bench = healthy().await;
+    assert_eq!(state_of(&bench, "backup").await.as_deref(), Some("state        running"));
+    assert_eq!(state_of(&bench, "payout").await.as_deref(), Some("state        new"));
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.finish("backup", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    assert_eq!(state_of(&bench, "backup").await.as_deref(), Some("state        ok"));
+}
+
+/// Returns the line with the state of a job on its page.
+async fn state_of(bench: &Bench, job: &str) -> Option<String> {
+    let ReadCommand::Status(args) = reading(&format!("status {job}")) else { panic!("another command") };
+    let mut jobs = bench.jobs();
+    jobs.retain(|known| known.name.as_str() == job);
+    let (_, page, _) =
+        printed(async |screen| show(&args, jobs, bench.expected(), &bench.store, screen).await).await;
+    page.lines().find(|line| line.starts_with("state ")).map(str::to_owned)
+}
+
+#[tokio::test]
+async fn a_long_failure_has_one_count_and_one_beginning_wherever_it_is_shown() {
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    for run in 1..=61 {
+        let tick = i64::from(run) * 300;
+        bench.at(tick);
+        let lease = bench.win("backup", "n1", run, tick).await;
+        bench.at(tick + 4);
+        bench.finish("backup", lease, Verdict::plain(Outcome::Failed), Some(3)).await;
+    }
+    bench.beat("n1", &bench.config.fingerprint, &[]).await;
+    for (line, words) in [
+        ("status", &["; 61 ticks in a row did not succeed, since 2026-11-20 12:05:04 UTC"][..]),
+        (
+            "status backup",
+            &[
+                "; 61 ticks in a row did not succeed, since 2026-11-20 12:05:04 UTC",
+                "\nfailing      61 ticks in a row since 2026-11-20 12:05:04 UTC",
+            ][..],
+        ),
+        (
+            "status --format json",
+            &[
+                "\"since\": \"2026-11-20T12:05:04.000Z\",\n      \"count\": 61,",
+                "\"failures_in_row\": 61,\n      \"failing_since\": \"2026-11-20T12:05:04.000Z\"",
+            ][..],
+        ),
+    ] {
+        let (_, out) = shown(&bench, line).await;
+        words.iter().for_each(|words| assert!(out.contains(*words), "{words}\n{out}"));
+        assert!(out.contains("failed with exit code 3 on n1, now"), "{out}");
     }
 }
 
@@ -225,7 +274,7 @@ async fn a_failing_job_is_shown_with_its_newest_success_and_the_failures_since()
         let is_shown = |line: &&str| line.starts_with("last success") || line.starts_with("failing");
         out.lines().filter(is_shown).collect::<Vec<_>>().join("\n")
     };
-    assert_eq!(page().await, "");
+    assert_eq!(page().await, "last success never");
     for (run, (outcome, expected)) in (1_u8..).zip([
         (Outcome::Failed, "last success never\nfailing      1 tick since 2026-11-20 12:05:04 UTC (now)"),
         (Outcome::Succeeded, "last success 2026-11-20 12:10:00 UTC, ended now"),

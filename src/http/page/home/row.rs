@@ -6,7 +6,7 @@ use crate::http::page::shell::{DueTime, ElapsedTime, IN_A_ROW, PagePart, Relativ
 use crate::job::Outcome;
 use crate::lease::Pausing;
 use crate::view::history::usual_duration;
-use crate::view::job::{Definition, JobState, NOT_IN_FILE};
+use crate::view::job::{Definition, JobState, NEW, NOT_IN_FILE, WELL};
 use crate::view::snapshot::Snapshot;
 use crate::view::text::sparkline::{SparkForm, SparkPath, Sparkline};
 use crate::view::text::time_format::{local, span};
@@ -38,8 +38,7 @@ impl PageState {
         match record {
             _ if is_off && job.running().is_none() => Self::Off,
             _ if !is_read => Self::Unknown,
-            _ if job.unread.is_some() => Self::Failing,
-            Some(record) if record.failures_in_row > 0 => Self::Failing,
+            _ if job.unread.is_some() || job.is_failing() => Self::Failing,
             Some(_) if job.running().is_some() => Self::Running,
             Some(record) if record.paused > Some(snapshot.now) => Self::Paused,
             Some(record) if record.last_success_tick.is_some() => Self::Well,
@@ -54,8 +53,8 @@ impl PageState {
             Self::Running => "running",
             Self::Paused => "paused",
             Self::Off => "off",
-            Self::Well => "ok",
-            Self::New => "new",
+            Self::Well => WELL,
+            Self::New => NEW,
             Self::Unknown => "unknown",
         }
     }
@@ -154,9 +153,9 @@ pub(crate) struct PauseLine {
 impl PauseLine {
     /// Returns the pause of a job that is paused now.
     pub(crate) fn of(job: &JobState, snapshot: &Snapshot) -> Option<Self> {
-        let now = snapshot.now;
+        let now = snapshot.ages_to;
         let pausing = job.record.as_ref()?.pausing()?;
-        let until = pausing.until.filter(|until| *until > now)?;
+        let until = pausing.until.filter(|until| *until > snapshot.now)?;
         let ends = until < Pausing::UNTIL_RESUMED;
         Some(Self {
             by: pausing.by,
@@ -169,7 +168,7 @@ impl PauseLine {
 
 /// Returns the row of a job. `is_read`: whether anything was read of it.
 pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str, is_read: bool) -> PagePart {
-    let (now, spec) = (snapshot.now, job.spec());
+    let (now, spec) = (snapshot.ages_to, job.spec());
     let decided = job.decided().next_back();
     let last = decided.as_ref().map(|tick| LastTick {
         text: ended(&tick.verdict_in_words(), tick.exit(), tick.outcome),
@@ -178,7 +177,7 @@ pub(crate) fn row_part(job: &JobState, snapshot: &Snapshot, base: &str, is_read:
         node: tick.node.as_ref().map(ToString::to_string),
     });
     let next = spec.filter(|spec| spec.enabled).and_then(|spec| {
-        let tick = spec.schedule.next_after(now)?;
+        let tick = spec.schedule.next_after(snapshot.now)?;
         Some((DueTime { at: tick.instant(), now }, local(&spec.schedule, tick)))
     });
     let next_word = match spec {
@@ -225,7 +224,7 @@ fn current(job: &JobState, snapshot: &Snapshot) -> Option<CurrentLine> {
     Some(CurrentLine {
         node: tick.node.as_ref().map_or_else(|| "?".to_owned(), ToString::to_string),
         link: tick.run.map(|run| run_link(&job.name, run)),
-        since: record.started.map(|since| ElapsedTime { since, now: snapshot.now }),
+        since: record.started.map(|since| ElapsedTime { since, now: snapshot.ages_to }),
         is_live: snapshot.is_holder_alive(record),
         fence: record.fence.to_string(),
     })

@@ -156,7 +156,8 @@ fn the_store_that_does_not_answer_is_said_at_the_top() {
     scene.store = crate::http::page::shell::StoreSight::AwaySince(crate::http::page::testing::ago(12));
     let html = html(&scene, MARIA);
     assert!(html.contains("the store does not answer</strong>, last answer <time"), "{html}");
-    assert!(html.contains(">12s ago</time>"), "{html}");
+    let then = ">12s ago</time>. As of then: <span>3 of 3 replicas</span>&nbsp;· <span>clocks agree</span>";
+    assert!(html.contains(then), "{html}");
     assert!(html.contains(">The store does not answer. Before: Nothing is wrong</h1>"), "{html}");
     assert!(!html.contains("class=\"well\""), "{html}");
 }

@@ -112,13 +112,13 @@ fn headline(problems: &[ClusterProblem], of_jobs: usize) -> String {
 fn trouble(problem: &ClusterProblem, facts: &HomeFacts<'_>, frame: &PageFrame<'_>) -> Trouble {
     let snapshot = facts.troubled;
     let job = problem.job.as_ref().and_then(|name| snapshot.jobs.iter().find(|job| job.name == *name));
-    let now = snapshot.now;
+    let now = snapshot.ages_to;
     let about_run = problem.kind == Kind::LastOutcome;
     let last = job.and_then(|job| job.decided().rev().find(|tick| tick.run.is_some())).filter(|_| about_run);
     let run = last.as_ref().and_then(|tick| Some(run_link(&tick.job, tick.run?)));
     let tail = last.as_ref().and_then(|tick| tick.tail.as_deref()).filter(|_| frame.visitor.sees_output);
     let is_enabled = |job: &&JobState| job.definition.may_run();
-    let next = job.filter(is_enabled).and_then(|job| job.spec()?.schedule.next_after(now));
+    let next = job.filter(is_enabled).and_then(|job| job.spec()?.schedule.next_after(snapshot.now));
     let pause = job.and_then(|job| PauseLine::of(job, snapshot));
     let last_act = facts.last_acts.iter().find(|note| problem.job.as_ref() == Some(&note.job));
     let may_act = frame.visitor.read_only.is_none() && facts.store == StoreSight::Answers;

@@ -109,7 +109,7 @@ pub(super) fn act_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>, zone: &str) 
 
 /// Returns what was done to a job lately.
 pub(super) fn acts_part(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
-    let now = facts.snapshot.now;
+    let now = facts.snapshot.ages_to;
     let last = facts.acts.last;
     let notes = last.notes.iter().take(SHOWN_ACTS);
     let lines = notes.map(|note| ActLine {

@@ -58,7 +58,7 @@ pub(crate) fn run_parts(frame: &PageFrame<'_>, facts: &RunFacts<'_>) -> Vec<Page
         base: frame.base,
         name: facts.job.name.as_str(),
         run: tick.run.map(|run| run.to_string()).unwrap_or_default(),
-        line: TickLine::of(tick, schedule, facts.snapshot.now),
+        line: TickLine::of(tick, schedule, facts.snapshot.ages_to),
         steps: steps(facts),
     };
     let top = top_part(frame, facts.snapshot, facts.problems, facts.store);

@@ -156,14 +156,14 @@ fn about(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
 }
 
 fn standing(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
-    let (job, now) = (facts.job, facts.snapshot.now);
+    let (job, now) = (facts.job, facts.snapshot.ages_to);
     let record = job.record.as_ref();
     let lock = job.running().zip(record).map(|(tick, record)| Lock {
         node: tick.node.as_ref().map_or_else(|| "?".to_owned(), ToString::to_string),
         run: tick.run.map(|run| run_link(&job.name, run)),
         since: record.started.map(|since| ElapsedTime { since, now }),
         is_live: facts.snapshot.is_holder_alive(record),
-        left: span(record.lock_left(now)),
+        left: span(record.lock_left(facts.snapshot.now)),
         fence: record.fence.to_string(),
     });
     let standing = Standing {
@@ -187,8 +187,8 @@ fn standing(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
 
 /// Returns the coming ticks of a job that is enabled.
 fn coming(spec: &JobSpec, snapshot: &Snapshot) -> Vec<(DueTime, String)> {
-    let now = snapshot.now;
-    let first = spec.schedule.next_after(now).filter(|_| spec.enabled);
+    let now = snapshot.ages_to;
+    let first = spec.schedule.next_after(snapshot.now).filter(|_| spec.enabled);
     let ticks = std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant()));
     let line = |tick: Tick| (DueTime { at: tick.instant(), now }, local(&spec.schedule, tick));
     ticks.take(COMING).map(line).collect()
@@ -201,7 +201,7 @@ fn ticks(frame: &PageFrame<'_>, facts: &JobFacts<'_>, zone: &str) -> PagePart {
     let schedule = facts.job.spec().map(|spec| &spec.schedule);
     let mut past: Vec<TickView> = facts.job.past().collect();
     past.reverse();
-    let lines = past.iter().map(|tick| TickLine::of(tick, schedule, facts.snapshot.now)).collect();
+    let lines = past.iter().map(|tick| TickLine::of(tick, schedule, facts.snapshot.ages_to)).collect();
     let command = || format!("solocron history {} -n {KEPT_ENTRIES}", facts.job.name);
     let older = facts.job.has_older.then(command);
     PagePart::of("ticks", &Ticks { base: frame.base, zone, lines, older })

@@ -21,7 +21,7 @@ use crate::store::KEPT_ENTRIES;
 use crate::view::explanation::When;
 use crate::view::history::TickView;
 use crate::view::job::{Definition, JOBS_PER_PAGE, JobCondition, JobState, KnownJob};
-use crate::view::problems::{ClusterProblem, Kind};
+use crate::view::problems::{ClusterProblem, Kind, problems_again};
 use crate::view::snapshot::Snapshot;
 use crate::view::timeline::{LaneOrder, TimelineSpan};
 
@@ -179,9 +179,12 @@ async fn home_screen(
     let condition = address.job_condition();
     let page = listed.list.page(&address.query(condition));
     let view = shared.board.view(&page.jobs).await?;
-    let problems = &listed.list.problems;
-    let troubled_jobs = troubled(problems);
+    let troubled_jobs = troubled(&listed.list.problems);
     let mut troubled = shared.board.view(&troubled_jobs).await?;
+    // The list may have been made before their entries were read, which say what failed.
+    let problems = &shared
+        .board
+        .expecting(|expected| problems_again(&listed.list.problems, &troubled.snapshot, expected));
     let last_acts = match troubled_jobs[..] {
         [] => Vec::new(),
         _ => shared.seen_acts.last_done(shared, &troubled_jobs).await,
@@ -251,6 +254,8 @@ async fn job_screen(
         }
     };
     let listed = shared.board.list().await?;
+    let problems =
+        &shared.board.expecting(|expected| problems_again(&listed.list.problems, &view.snapshot, expected));
     if !at.is_empty() && answer.is_none() {
         *answer = Some(explained(job, at, shared).await);
     }
@@ -267,7 +272,7 @@ async fn job_screen(
     let facts = JobFacts {
         job: state,
         snapshot: &view.snapshot,
-        problems: &listed.list.problems,
+        problems,
         why,
         picture: Some(&picture),
         acts,

@@ -87,6 +87,29 @@ async fn a_page_opened_without_the_store_lists_the_jobs_and_makes_up_no_state() 
 }
 
 #[tokio::test]
+async fn the_first_page_says_what_failed_though_nobody_looked_before() {
+    let served = Served::new().await;
+    served.report(false);
+    let home = opened(&served, "/").await.body;
+    assert!(home.contains("<code>backup</code>: failed with exit code 3 on n1, 1m "), "{home}");
+    assert!(!home.contains("its last tick did not succeed"), "{home}");
+}
+
+#[tokio::test]
+async fn while_the_store_is_away_ages_go_on_and_the_top_says_when_it_was_so() {
+    let served = Served::new().await;
+    served.report(false);
+    let before = opened(&served, "/").await.body;
+    assert!(before.contains("on n1, 1m ") && !before.contains("As of then"), "{before}");
+    served.report_after(Duration::from_secs(600), true);
+    for path in ["/", "/jobs/backup"] {
+        let away = opened(&served, path).await.body;
+        assert!(away.contains("failed with exit code 3 on n1, 11m "), "{away}");
+        assert!(away.contains(">10m") && away.contains(" ago</time>. As of then: <span"), "{away}");
+    }
+}
+
+#[tokio::test]
 async fn the_page_of_a_job_opened_without_the_store_shows_what_the_file_says() {
     let served = Served::new().await;
     served.report(false);
