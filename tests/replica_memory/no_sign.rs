@@ -107,10 +107,11 @@ fn a_run_whose_guard_was_killed_with_its_replica_is_left_to_its_lease() {
         };
         let guards: Vec<Pid> = descendants(former.pid()).into_iter().filter(is_guard).collect();
         assert!(guards.len() >= 2, "the guard and its maker: {guards:?}");
+        former.signal(Signal::SIGSTOP);
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-            former.signal(signal);
             guards.iter().for_each(|guard| kill(*guard, signal).expect("ours"));
         }
+        former.kill();
     };
     let mut left = Left::after(SECOND, end, &["its guard was killed"]);
     let lived = beats(&left.scene);
