@@ -179,8 +179,8 @@ impl Board {
         if view.snapshot.jobs.is_empty() { Err(Unread::NoSuchJob(self.nearest_to(job))) } else { Ok(view) }
     }
 
-    /// Returns all jobs, each with its newest entry, or with all glanced ones if it fails and that does not tell how. Waits a
-    /// moment for what was not read yet.
+    /// Returns all jobs, each with its newest entry. A failing job whose newest entry does not tell how it failed has all
+    /// glanced ones. Waits a moment for what was not read yet.
     pub(crate) async fn view_all(&self) -> Result<BoardView, Unread> {
         self.view_jobs(None).await
     }

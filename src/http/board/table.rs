@@ -225,8 +225,8 @@ impl JobTable {
         }
     }
 
-    /// Notes that somebody looks at these jobs: at all glanced entries of each, or at the newest one. Where a job fails and that
-    /// one does not tell how, all glanced entries are read.
+    /// Notes that somebody looks at these jobs. `is_deep`: at all glanced entries of each; else at the newest one. All
+    /// glanced entries are also read of a failing job whose newest entry does not tell how it failed.
     pub(super) fn note_view<'a>(
         &mut self,
         names: impl Iterator<Item = &'a JobName> + Clone,

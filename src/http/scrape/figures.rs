@@ -48,10 +48,10 @@ pub(super) fn figures_of(shared: &HttpState) -> ReplicaFigures {
 /// Counts the live replicas, this one included. Of the others their heartbeats tell whether they take ticks.
 fn replicas(facts: &ReplicaFacts, is_taking_ticks: bool, now: UtcMillis) -> ReplicaCounts {
     let own = facts.beat.as_ref();
-    let others = facts.peers.iter().filter(|peer| now.since(peer.at) <= LIVE_FOR).map(|peer| &peer.beat);
-    let others = others.filter(|beat| own.is_none_or(|own| own.node != beat.node));
-    let live: Vec<&Beat> = own.into_iter().chain(others).collect();
     let is_own = |beat: &Beat| own.is_some_and(|own| own.node == beat.node);
+    let others = facts.peers.iter().filter(|peer| now.since(peer.at) <= LIVE_FOR).map(|peer| &peer.beat);
+    let others = others.filter(|beat| !is_own(beat));
+    let live: Vec<&Beat> = own.into_iter().chain(others).collect();
     let takes = |beat: &Beat| !beat.draining && (is_taking_ticks || !is_own(beat));
     let count = |is_it: &dyn Fn(&Beat) -> bool| live.iter().filter(|beat| is_it(beat)).count() as u64;
     let different =

@@ -91,7 +91,7 @@ impl When {
         now: UtcMillis,
     ) -> Result<UtcMillis, TimeError> {
         let (time, is_utc) = match self {
-            Self::Moment(moment) => return moment.in_zone("", job, schedule),
+            Self::Moment(moment) => return moment.in_zone(job, schedule),
             Self::TimeOfDay(time) => (time, false),
             Self::UtcTimeOfDay(time) => (time, true),
         };
@@ -102,7 +102,7 @@ impl When {
         let today: Date = today[..DATE].parse().expect("times begin with their date");
         let on = |date: Date| {
             let moment = Moment::Local(date.to_datetime(time));
-            if is_utc { Ok(moment.in_utc()) } else { moment.in_zone("", job, schedule) }
+            if is_utc { Ok(moment.in_utc()) } else { moment.in_zone(job, schedule) }
         };
         match on(today)? {
             at if at <= now => Ok(at),

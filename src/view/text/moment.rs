@@ -63,23 +63,17 @@ impl Moment {
         }
     }
 
-    /// Returns the instant at which clocks in the job's zone show this time. `what` names the time in the
-    /// message.
+    /// Returns the instant at which clocks in the job's zone show this time.
     ///
     /// # Errors
     /// Unless exactly one such instant exists, and the zone is known.
-    pub(crate) fn in_zone(
-        self,
-        what: &str,
-        job: &JobName,
-        schedule: Option<&Schedule>,
-    ) -> Result<UtcMillis, TimeError> {
+    pub(crate) fn in_zone(self, job: &JobName, schedule: Option<&Schedule>) -> Result<UtcMillis, TimeError> {
         let civil = match self {
             Self::Instant(at) => return Ok(at),
             Self::Local(civil) => civil,
         };
         let refused =
-            |why: String, help: String| Err(TimeError::new(format!("{what}`{}` {why}", shown(civil)), help));
+            |why: String, help: String| Err(TimeError::new(format!("`{}` {why}", shown(civil)), help));
         let Some(schedule) = schedule else {
             let why = format!("has no offset, and the time zone of `{job}` is not known");
             return refused(why, format!("write it in UTC: `{civil}Z`"));
@@ -164,18 +158,17 @@ mod tests {
         }
         let job = JobName::parse("backup").expect("a name");
         let berlin = Schedule::parse("backup", &["30 2 * * *"], "Europe/Berlin").expect("good");
-        let in_berlin =
-            |text: &str| text.parse::<Moment>().expect(text).in_zone("--tick ", &job, Some(&berlin));
+        let in_berlin = |text: &str| text.parse::<Moment>().expect(text).in_zone(&job, Some(&berlin));
         assert_eq!(in_berlin("2026-11-23 02:30").ok(), Some(utc("2026-11-23T01:30:00Z")));
         assert_eq!(in_berlin("2026-11-23T02:30:00Z").ok(), Some(utc("2026-11-23T02:30:00Z")));
         let gap = in_berlin("2026-03-29 02:30").expect_err("there is no such time").to_string();
-        assert!(gap.starts_with("--tick `2026-03-29 02:30:00` does not exist in Europe/Berlin"), "{gap}");
+        assert!(gap.starts_with("`2026-03-29 02:30:00` does not exist in Europe/Berlin"), "{gap}");
         let twice = in_berlin("2026-10-25 02:30").expect_err("there are two").to_string();
         assert!(
             twice.ends_with("help: write `2026-10-25T02:30:00.000+02:00` or `2026-10-25T02:30:00.000+01:00`"),
             "{twice}"
         );
-        let unknown = "2026-11-23 02:30".parse::<Moment>().expect("a time").in_zone("--tick ", &job, None);
+        let unknown = "2026-11-23 02:30".parse::<Moment>().expect("a time").in_zone(&job, None);
         let unknown = unknown.expect_err("it has no zone").to_string();
         assert!(unknown.contains("write it in UTC: `2026-11-23T02:30:00Z`"), "{unknown}");
     }
