@@ -14,6 +14,7 @@ use crate::time::{Clock, UtcMillis};
 use super::lease_file::LeaseFile;
 use super::pacing::finish_window::FinishWindow;
 use super::pacing::start_latency::StartLatency;
+use super::pacing::start_priority::StartPriority;
 
 /// A wall clock that is ahead of the store's by no more than this is used as it is. Half of what the store tolerates.
 const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
@@ -33,9 +34,10 @@ pub(crate) struct Context {
     pub(crate) store_clock: Mutex<Option<StoreClock>>,
 }
 
-/// Pacing of runs that end at the same time, and how long each stage of all starts took.
+/// Pacing of runs that start or end at the same time, and how long each stage of all starts took.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
+    pub(crate) start_priority: StartPriority,
     pub(crate) finish_window: FinishWindow,
     pub(crate) start_latency: StartLatency,
 }
