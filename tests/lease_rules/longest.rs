@@ -88,7 +88,7 @@ fn a_wait_that_is_over_is_not_remembered() {
 }
 
 #[test]
-fn a_wait_that_was_forgotten_does_not_come_back_with_a_caller_that_still_remembers_it() {
+fn a_forgotten_wait_does_not_come_back_with_a_caller_that_still_remembers_it() {
     let mut book = Book::new(Memory::Forgetful);
     let made = book.lease_end(0);
     book.open(|open| open.caller.largest_lease = LONG);
