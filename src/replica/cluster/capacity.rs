@@ -62,9 +62,10 @@ impl Capacity {
         }
     }
 
-    /// Records that the job does not run here, and that nothing of it can be granted.
-    pub(crate) fn free(&mut self, job: &JobName) {
-        self.taken.remove(job);
+    /// Frees the slots of all jobs but those that `is_needed` accepts: jobs that run here, or may be granted to this
+    /// replica.
+    pub(crate) fn free_all_but(&mut self, is_needed: impl Fn(&JobName) -> bool) {
+        self.taken.retain(is_needed);
     }
 
     /// Records that a tick of the job waits for a slot.
@@ -109,7 +110,7 @@ mod tests {
         capacity.take(&job("b"));
         assert!(capacity.is_full() && capacity.has_slot_for(&job("a")) && !capacity.has_slot_for(&job("c")));
         capacity.take(&job("a"));
-        capacity.free(&job("a"));
+        capacity.free_all_but(|taken| *taken != job("a"));
         assert!(capacity.has_slot_for(&job("c")), "a job has room once, however often it was taken");
     }
 
@@ -121,13 +122,12 @@ mod tests {
             capacity.wait(&job(name));
         }
         assert_eq!(capacity.call_next(), None, "there is no room");
-        capacity.free(&job("z"));
+        capacity.free_all_but(|_| false);
         assert_eq!(capacity.call_next(), Some(job("c")));
         capacity.take(&job("c"));
         assert_eq!(capacity.call_next(), None);
         capacity.take(&job("a"));
-        capacity.free(&job("a"));
-        capacity.free(&job("c"));
+        capacity.free_all_but(|_| false);
         assert_eq!(capacity.call_next(), Some(job("b")), "`a` has found room meanwhile");
         assert_eq!(capacity.call_next(), None);
     }

@@ -6,8 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::events::log::Events;
-use crate::hold::context::due_by;
+use crate::hold::shared_clock::due_by;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobSpec, NodeName, RunId, Verdict};
 use crate::lease::Era;
@@ -96,14 +95,13 @@ impl Node {
         let mut next_ticks = NextTicks::default();
         next_ticks.plan(jobs.iter().cloned(), reads.wall);
         let beat = Beat::of(name.clone(), life, String::new(), reads.wall);
-        let events = Events::of(name.clone());
         Self {
             name: name.clone(),
             contests: jobs.iter().map(|job| Contest::new(Arc::clone(job), reads.boot)).collect(),
             jobs,
             reads,
             store_clock: None,
-            health: StoreHealth::new(events, "simulated".to_owned(), name.clone(), life, None, String::new()),
+            health: StoreHealth::new("simulated".to_owned(), name.clone(), life, None, String::new()),
             next_ticks,
             alarms: BTreeSet::new(),
             keeps: Vec::new(),
