@@ -2,7 +2,7 @@
 //! to them.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::events::event::Event;
@@ -142,7 +142,7 @@ impl Core {
     /// Frees the slots that no run needs any more, and passes them on to the jobs that wait for one.
     pub(super) fn pass_slots_on(&mut self) {
         if !self.capacity.is_unlimited() {
-            let running: HashSet<&JobName> = self.runs.values().map(|own| &own.job).collect();
+            let running: BTreeSet<&JobName> = self.runs.values().map(|own| &own.job).collect();
             let (contests, notices) = (&self.contests, &self.notices);
             self.capacity.free_all_but(|job| running.contains(job) || may_be_granted(contests, notices, job));
         }
@@ -161,7 +161,7 @@ impl Core {
         let running = self.runs.values().map(|run| &run.job);
         let granted =
             self.contests.keys().filter(|job| may_be_granted(&self.contests, &self.notices, job));
-        let taken: HashSet<JobName> = running.chain(granted).cloned().collect();
+        let taken: BTreeSet<JobName> = running.chain(granted).cloned().collect();
         self.capacity.resize(limit, taken);
     }
 
@@ -264,7 +264,7 @@ impl Core {
 }
 
 /// Whether this replica may be granted a run of the job at any moment.
-fn may_be_granted(contests: &HashMap<JobName, Contest>, notices: &Notices, job: &JobName) -> bool {
+fn may_be_granted(contests: &BTreeMap<JobName, Contest>, notices: &Notices, job: &JobName) -> bool {
     let may_be = |contest: &Contest| contest.is_asking() || contest.doubt().is_some();
     contests.get(job).is_some_and(may_be) || notices.may_be_granted(job)
 }

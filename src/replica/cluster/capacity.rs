@@ -1,6 +1,6 @@
 //! Whether a replica has a free slot for another run, and which jobs wait for one, in order of arrival. Pure.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::job::JobName;
 
@@ -10,7 +10,7 @@ pub(crate) struct Capacity {
     /// How many jobs may run at once; `None`: any number.
     limit: Option<u32>,
     /// Jobs that run here, or that may be granted to this replica at any moment.
-    taken: HashSet<JobName>,
+    taken: BTreeSet<JobName>,
     /// Jobs with a tick that waits for a slot, in order of arrival.
     waiting: BTreeMap<u64, JobName>,
     places: HashMap<JobName, u64>,
@@ -24,9 +24,9 @@ impl Capacity {
     }
 
     /// Sets another limit. The jobs in `taken` have their slots already.
-    pub(crate) fn resize(&mut self, limit: Option<u32>, taken: HashSet<JobName>) {
+    pub(crate) fn resize(&mut self, limit: Option<u32>, taken: BTreeSet<JobName>) {
         self.limit = limit;
-        self.taken = if limit.is_some() { taken } else { HashSet::new() };
+        self.taken = if limit.is_some() { taken } else { BTreeSet::new() };
     }
 
     /// Returns how many jobs may run at once; `None`: any number.
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn another_limit_counts_at_once_with_those_that_run() {
-        let running = || HashSet::from([job("a"), job("b")]);
+        let running = || BTreeSet::from([job("a"), job("b")]);
         let mut capacity = Capacity::new(None);
         capacity.resize(Some(2), running());
         assert!(capacity.is_full() && capacity.has_slot_for(&job("a")));

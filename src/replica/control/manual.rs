@@ -1,7 +1,7 @@
 //! Runs by hand: a replica that finds an order in a record requests the lock, and again with each heartbeat while the
 //! lock is held, until a replica has taken the order or its time is over.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ impl Order {
 }
 
 /// The orders that this replica tries to take, one per job.
-pub(crate) type Orders = HashMap<JobName, Order>;
+pub(crate) type Orders = BTreeMap<JobName, Order>;
 
 impl Core {
     /// Takes up the order in a record that was read.

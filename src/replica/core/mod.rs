@@ -10,10 +10,12 @@
 mod effect;
 mod input;
 mod own_run;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,7 +37,7 @@ use super::control::drain_deadline::DrainDeadline;
 use super::control::notices::Notices;
 use super::recovery::lost_runs::LostRuns;
 use super::recovery::resync::Past;
-use super::replica::Replica;
+use super::replica::LoadedFile;
 use super::tick::claim_window::{CLAIMS_UNDER_WAY, Window};
 use super::tick::claiming::Contest;
 use super::tick::late_claims::LateClaims;
@@ -57,7 +59,7 @@ pub(super) struct Core {
     pub(super) effects: Vec<Effect>,
 
     pub(super) jobs: BTreeMap<JobName, Job>,
-    pub(super) contests: HashMap<JobName, Contest>,
+    pub(super) contests: BTreeMap<JobName, Contest>,
     pub(super) next_ticks: SharedNextTicks,
     /// When to check which job again, earliest first. Checking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
@@ -68,7 +70,7 @@ pub(super) struct Core {
     /// Jobs whose marks are to be read at the end of the step.
     pub(super) looks: Vec<JobName>,
     /// The runs of this replica whose locks are not released.
-    pub(super) runs: HashMap<RunId, OwnRun>,
+    pub(super) runs: BTreeMap<RunId, OwnRun>,
     pub(super) capacity: Capacity,
 
     pub(super) health: StoreHealth,
@@ -81,7 +83,7 @@ pub(super) struct Core {
 
     /// Requests under way to open records, with the start of the schedule that each contains. `None` for finishes,
     /// and for openings whose answer does not count any more.
-    pub(super) opening: HashMap<JobName, Option<BootInstant>>,
+    pub(super) opening: BTreeMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
     pub(super) lost: LostRuns,
 
@@ -98,50 +100,50 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// Returns a replica that has not begun. `now`: the present time.
-    pub(super) fn new(replica: &Replica, store_clock: SharedStoreClock, now: Now) -> Self {
+    /// Returns the replica `node` before it begins, with the jobs of `file`. `store`: the label of its store.
+    pub(super) fn new(
+        node: NodeName,
+        store: String,
+        file: LoadedFile,
+        store_clock: SharedStoreClock,
+        now: Now,
+    ) -> Self {
         let life = RunId::new();
-        let beat = Beat::of(replica.node.clone(), life, replica.file.clone(), now.wall);
-        let beat = Beat { labels: replica.labels.clone(), ..beat };
+        let LoadedFile { jobs, hash, expected_replicas, drain, labels, max_running, retention } = file;
+        let beat = Beat::of(node.clone(), life, hash.clone(), now.wall);
         let mut next_ticks = NextTicks::default();
-        next_ticks.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), now.wall);
+        next_ticks.plan(jobs.values().map(|job| Arc::clone(&job.spec)), now.wall);
         let contest =
             |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), now.boot));
-        let mut health = StoreHealth::new(
-            replica.store.label(),
-            replica.node.clone(),
-            life,
-            replica.expected_replicas,
-            replica.file.clone(),
-        );
-        health.roster.carry(replica.labels.clone());
+        let mut health = StoreHealth::new(store, node.clone(), life, expected_replicas, hash);
+        health.roster.carry(labels.clone());
         Self {
-            node: replica.node.clone(),
+            node,
             at: now,
             store_clock,
             effects: Vec::new(),
-            jobs: replica.jobs.clone(),
-            contests: replica.jobs.iter().map(contest).collect(),
+            contests: jobs.iter().map(contest).collect(),
+            jobs,
             next_ticks: Arc::new(Mutex::new(next_ticks)),
             alarms: BinaryHeap::new(),
             window: Window::of(CLAIMS_UNDER_WAY),
             late_claims: LateClaims::default(),
             claims: Vec::new(),
             looks: Vec::new(),
-            runs: HashMap::new(),
-            capacity: Capacity::new(replica.max_running),
+            runs: BTreeMap::new(),
+            capacity: Capacity::new(max_running),
             health,
             inspection: Inspection::default(),
             unschedulable: Unschedulable::default(),
-            beat,
+            beat: Beat { labels, ..beat },
             is_beat_changed: false,
             beats_now: false,
-            opening: HashMap::new(),
+            opening: BTreeMap::new(),
             past: Past::default(),
             lost: LostRuns::default(),
             notices: Notices::default(),
-            retention: replica.retention,
-            drain: replica.drain,
+            retention,
+            drain,
             draining: false,
             stopping: false,
             drain_deadline: DrainDeadline::new(),

@@ -2,7 +2,7 @@
 //! last finish of each job again. At its start the replica first makes sure that the runs of its earlier process are
 //! dead; the other jobs do not wait for that.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::events::event::Event;
 use crate::events::marks_ahead::MarksAhead;
@@ -21,13 +21,13 @@ pub(crate) struct Past {
     /// Whether what an earlier process left behind has been read.
     is_read: bool,
     /// How many orphans each job waits for.
-    awaited: HashMap<JobName, usize>,
+    awaited: BTreeMap<JobName, usize>,
     /// The largest fencing token that an earlier process noted: the store may have forgotten it.
     largest_fence: Fence,
     /// Jobs that may have a note on disk, of this process or of an earlier one.
-    pub(crate) noted: HashSet<JobName>,
+    pub(crate) noted: BTreeSet<JobName>,
     /// Jobs for which the store may not know how the last run ended.
-    untold: HashSet<JobName>,
+    untold: BTreeSet<JobName>,
 }
 
 impl Core {
@@ -129,7 +129,7 @@ impl Core {
     /// Returns the jobs whose noted ends the store may not know, without those that are busy.
     fn take_untold(&mut self) -> Vec<JobName> {
         let untold = std::mem::take(&mut self.past.untold);
-        let (later, now): (HashSet<_>, HashSet<_>) = untold.into_iter().partition(|job| self.is_busy(job));
+        let (later, now): (BTreeSet<_>, BTreeSet<_>) = untold.into_iter().partition(|job| self.is_busy(job));
         self.past.untold = later;
         now.into_iter().collect()
     }

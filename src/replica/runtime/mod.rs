@@ -29,7 +29,7 @@ use super::cluster::heartbeat::{Exchange, Heartbeat};
 use super::core::{Core, Input};
 use super::facts::ReplicaFacts;
 use super::recovery::orphans::OrphanEnded;
-use super::replica::{Alive, Reload, Replica};
+use super::replica::{Alive, LoadedFile, Reload, Replica};
 use super::tick::next_ticks::Coming;
 use super::tick::ticker::{Ticker, TickerError};
 use errand::Done;
@@ -71,7 +71,17 @@ impl Runtime {
     /// Returns a replica that has not begun.
     pub(super) fn build(replica: Replica) -> Self {
         let store_clock = SharedStoreClock::default();
-        let core = Core::new(&replica, store_clock.clone(), Now::read(&*replica.clock));
+        let file = LoadedFile {
+            jobs: replica.jobs,
+            hash: replica.file,
+            expected_replicas: replica.expected_replicas,
+            drain: replica.drain,
+            labels: replica.labels,
+            max_running: replica.max_running,
+            retention: replica.retention,
+        };
+        let (label, now) = (replica.store.label(), Now::read(&*replica.clock));
+        let core = Core::new(replica.node.clone(), label, file, store_clock.clone(), now);
         let context = Context {
             node: replica.node,
             store: replica.store,
