@@ -58,7 +58,7 @@ fn an_own_run_proves_that_it_is_alive_where_the_job_skips() {
 #[test]
 fn an_own_run_that_is_replaced_stops_at_once() {
     let mut bench = with("overlap = \"replace\"\nkill_grace = \"3s\"");
-    bench.pass(5_100);
+    bench.pass(9_100);
     let order = StopOrder { reason: StopReason::Replaced, grace: Duration::from_secs(3) };
     assert_eq!(bench.stops.first(), Some(&(bench.run_of("j"), order)));
 }
