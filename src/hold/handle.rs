@@ -49,9 +49,9 @@ impl LockHandle {
 
     /// Records that nothing of the run is left.
     pub(crate) fn end(&self, run: RunId) {
-        self.run_ended.cancel();
-        // The replica may have ended without it.
+        // The replica may have ended without it. It learns of the end before anybody who waits for it.
         let _ = self.ended.as_ref().map(|ended| ended.send(run));
+        self.run_ended.cancel();
     }
 }
 

@@ -38,7 +38,9 @@ impl SharedStoreClock {
     /// more than [`AHEAD_TOLERANCE`]. So no clock starts a tick earlier than that, and a replica whose clock is ahead
     /// still takes part.
     pub(crate) fn due_time(&self, now: Now) -> UtcMillis {
-        due_by(now.wall, self.store_time(now))
+        // Read after the wall clock: a process that was held up in between takes no tick for due too early.
+        let store_time = self.read(|store_clock| store_clock.store_time(now.boot_after));
+        store_time.map_or(now.wall, |store_time| due_by(now.wall, store_time))
     }
 
     /// Returns what the store's clock should show; the wall clock's time until the store has answered for the first

@@ -217,10 +217,9 @@ impl Core {
         self.runs.insert(run, OwnRun::new(spec.name.clone(), spec.kill_grace));
         self.past.noted.insert(spec.name.clone());
         let start_deadline = spec.start_deadline_of(won.tick);
-        self.effects.push(Effect::Start(Box::new(Start { grant, start_deadline })));
-        if self.draining {
-            self.effects.push(Effect::EndAttempts(run));
-        }
+        let (decided, is_last_attempt) = (self.at.boot, self.draining);
+        let start = Start { grant, start_deadline, decided, is_last_attempt };
+        self.effects.push(Effect::Start(Box::new(start)));
         let lease_ms = u64::try_from(spec.lease.as_millis()).unwrap_or(u64::MAX);
         let running = BeatRun { job: spec.name.clone(), run, lease_ms };
         self.update_beat(|beat| beat.running.push(running));

@@ -19,7 +19,7 @@ use crate::config::{
 use crate::http::HttpOptions;
 use crate::job::{ClusterName, JobName, NodeName};
 use crate::metrics::Tally;
-use crate::replica::Reload;
+use crate::replica::{LoadedFile, Reload};
 use crate::run::Job;
 
 use super::http::resolve_http;

@@ -170,7 +170,7 @@ impl Core {
             }
         };
         self.store_clock.hear(&reply);
-        let now = self.now();
+        let now = self.store_clock.due_time(self.at);
         if let Some(contest) = self.contests.get_mut(job) {
             contest.saw(reply.lease);
             contest.hear_of_rerun(reply.rerun.as_ref(), now);

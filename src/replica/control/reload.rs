@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use crate::events::config_diff::{Change, Changes};
 use crate::events::event::Event;
 use crate::job::JobName;
-use crate::replica::core::{Core, Effect};
+use crate::replica::core::Core;
 use crate::replica::replica::LoadedFile;
 use crate::replica::tick::claiming::Contest;
 use crate::replica::tick::ticker::take_coming;
@@ -49,10 +49,12 @@ impl Core {
             self.look_at(name, now);
         }
         self.resize_capacity(max_running);
+        // A job that waits for a slot has it before one that has just got its labels.
+        self.pass_slots_on();
         if relabelled {
             self.ask_anew(now);
         }
-        self.effects.push(Effect::Reloaded(changes));
+        self.reloaded = Some(changes);
     }
 
     /// Revises the claims of jobs that require labels, because the labels of this replica have changed: a claim under

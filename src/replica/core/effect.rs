@@ -96,4 +96,8 @@ pub(crate) struct Start {
     pub(crate) grant: Grant,
     /// How late the tick may start.
     pub(crate) start_deadline: Duration,
+    /// When the core found that the run may start.
+    pub(crate) decided: BootInstant,
+    /// Whether no further attempt follows the first, because the replica drains.
+    pub(crate) is_last_attempt: bool,
 }

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::config::LogRetention;
+use crate::events::config_diff::Changes;
 use crate::events::event::Event;
 use crate::hold::shared_clock::SharedStoreClock;
 use crate::job::{JobName, NodeName, RunId};
@@ -89,6 +90,8 @@ pub(super) struct Core {
 
     pub(super) notices: Notices,
     pub(super) retention: LogRetention,
+    /// What the file that was loaded in the present step has changed.
+    pub(super) reloaded: Option<Changes>,
     /// How long runs may continue after the order to drain.
     pub(super) drain: Duration,
     pub(super) draining: bool,
@@ -143,6 +146,7 @@ impl Core {
             lost: LostRuns::default(),
             notices: Notices::default(),
             retention,
+            reloaded: None,
             drain,
             draining: false,
             stopping: false,
@@ -219,6 +223,7 @@ impl Core {
         if std::mem::take(&mut self.beats_now) {
             self.effects.push(Effect::BeatNow);
         }
+        self.effects.extend(self.reloaded.take().map(Effect::Reloaded));
     }
 
     /// Whether it takes no new ticks because it is about to end.

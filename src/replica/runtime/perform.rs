@@ -1,15 +1,18 @@
 //! Performs the effects of a step: starts tasks, passes orders on to holders, logs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::LogRetention;
 use crate::hold::handle::LockHandle;
 use crate::hold::holder::keep;
+use crate::hold::start_gate::OVERSLEPT;
 use crate::job::{JobName, RunId};
 use crate::lease::Open;
 use crate::replica::core::{Effect, Start};
 use crate::replica::recovery::orphans::{end_orphan, end_orphan_later};
 use crate::replica::recovery::{not_rerun, settle_lost_runs};
+use crate::run::{StopOrder, StopReason};
 use crate::time::BootInstant;
 
 use super::errand::Done;
@@ -107,10 +110,17 @@ impl Runtime {
     }
 
     fn start(&mut self, start: Start) {
-        let Start { mut grant, start_deadline } = start;
+        let Start { mut grant, start_deadline, decided, is_last_attempt } = start;
         let (run, cause, tick) = (grant.lease.run, grant.lease.cause, grant.lease.tick);
         grant.start_gate = self.start_gates.of(cause, tick, start_deadline, &self.context);
         let handle = LockHandle::telling(self.ended.0.clone());
+        if is_last_attempt {
+            handle.no_more_attempts.cancel();
+        }
+        if self.context.clock.boot().since(decided) > OVERSLEPT {
+            // The process was held up: what the core found may not be so any more, and the tick is claimed anew.
+            StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&handle.stops);
+        }
         self.handles.insert(run, handle.clone());
         self.holders.spawn(keep(Arc::clone(&self.context), grant, handle));
     }

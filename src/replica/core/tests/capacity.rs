@@ -33,7 +33,7 @@ fn a_claim_under_way_takes_a_slot_and_one_in_vain_frees_it() {
     let mut bench = Bench::of(&[("a", AT_TEN), ("b", AT_TEN)], Some(1));
     bench.answers = Answers::Later;
     bench.pass(5_300);
-    assert_eq!(bench.kept.len(), 1, "the other job waits for a slot");
+    assert_eq!(bench.kept.len(), 2, "the other job waits for a slot, and claims as one that cannot run");
     let Some(Input::ClaimsAnswered { answers, .. }) = bench.kept.first_mut() else { panic!("no claim") };
     assert_eq!(answers.len(), 1);
     let (claimed, reply) = &mut answers[0];
