@@ -181,9 +181,9 @@ impl Core {
         }
         // After the answers to the openings: the finishes were sent later, so their answers are newer.
         for (job, told) in resent {
-            self.opening.remove(&job);
-            // Its record may have to be opened since then.
-            is_outdated |= self.contests.get(&job).is_some_and(Contest::is_unopened);
+            // A record that was not opened by this call may have to be opened since then.
+            let was_only_resent = self.opening.remove(&job).is_some();
+            is_outdated |= was_only_resent && self.contests.get(&job).is_some_and(Contest::is_unopened);
             if let Some((run, reply)) = told {
                 self.told(run, reply);
             }
