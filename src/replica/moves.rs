@@ -17,8 +17,8 @@ use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 use crate::time::{BootInstant, UtcMillis};
 
-use super::core::{Core, Effect, OwnRun, Start};
 use super::control::notices::Notices;
+use super::core::{Core, Effect, OwnRun, Start};
 use super::tick::action::{Action, Bid, Finding, Won};
 use super::tick::claiming::Contest;
 
@@ -159,8 +159,7 @@ impl Core {
             return;
         }
         let running = self.runs.values().map(|run| &run.job);
-        let granted =
-            self.contests.keys().filter(|job| may_be_granted(&self.contests, &self.notices, job));
+        let granted = self.contests.keys().filter(|job| may_be_granted(&self.contests, &self.notices, job));
         let taken: BTreeSet<JobName> = running.chain(granted).cloned().collect();
         self.capacity.resize(limit, taken);
     }

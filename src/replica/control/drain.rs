@@ -91,8 +91,7 @@ impl Core {
     fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
         self.stopping = true;
         let running = self.runs.iter().filter(|(_, own)| !own.has_ended);
-        let graces: Vec<_> =
-            running.map(|(run, own)| (*run, grace.unwrap_or(own.kill_grace))).collect();
+        let graces: Vec<_> = running.map(|(run, own)| (*run, grace.unwrap_or(own.kill_grace))).collect();
         self.report(Event::Stopping { running: graces.len() });
         let mut longest = Duration::ZERO;
         for (run, grace) in graces {

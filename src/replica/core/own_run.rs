@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_tick_that_still_waits_after_a_proof_of_life_is_not_proven_to_again_and_again() {
         let mut run = OwnRun::new(JobName::parse("j").expect("a name"), Duration::ZERO);
-        let mut may_at = |ms| run.may_prove(BootInstant(Duration::from_millis(9_000 + ms)));
+        let mut may_at = |ms: u64| run.may_prove(BootInstant(Duration::from_millis(9_000 + ms)));
         assert_eq!([0, 10, 499, 500, 501, 1_000].map(&mut may_at), [true, false, false, true, false, true]);
         run.has_ended = true;
         assert!(!run.may_prove(BootInstant(Duration::from_secs(60))), "nothing of it is left");

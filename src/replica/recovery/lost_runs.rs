@@ -234,13 +234,7 @@ impl Core {
                 if let Some(entry) = entry.filter(|entry| node_lost(entry) && (here || falls_here)) {
                     let took = entry.started.map(|started| entry.finished.since(started)).unwrap_or_default();
                     let (run, verdict, at) = (run.clone(), entry.verdict(), entry.finished);
-                    self.report(Event::Peer(PeerEvent::RunInterrupted {
-                        run,
-                        peer,
-                        verdict,
-                        took,
-                        at,
-                    }));
+                    self.report(Event::Peer(PeerEvent::RunInterrupted { run, peer, verdict, took, at }));
                 }
             }
         }

@@ -259,7 +259,7 @@ impl Runtime {
     /// Returns what the core takes in of an errand's result.
     fn done(&mut self, done: Done) -> Option<Input> {
         match done {
-            Done::Input(input) => Some(input),
+            Done::Input(input) => Some(*input),
             Done::Claimed { sent, answers, others } => {
                 if !others.is_empty() {
                     self.errands.spawn(errand::claims_answered(sent, others));

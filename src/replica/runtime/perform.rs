@@ -37,10 +37,14 @@ impl Runtime {
             Effect::InspectStore => self.spawn(errand::inspect(context)),
             Effect::CheckLocks(locks) => self.check_locks(locks),
             Effect::FindRuns(jobs) => {
-                self.spawn(async move { Done::Input(settle_lost_runs::search(context, jobs).await) });
+                self.spawn(
+                    async move { Done::Input(Box::new(settle_lost_runs::search(context, jobs).await)) },
+                );
             }
             Effect::SettleLostRun { run, manual } => {
-                self.spawn(async move { Done::Input(settle_lost_runs::settle(context, run, *manual).await) });
+                self.spawn(async move {
+                    Done::Input(Box::new(settle_lost_runs::settle(context, run, *manual).await))
+                });
             }
             Effect::ExplainNotRerun { spec, tick } => self.spawn(async move {
                 not_rerun::tell(context, spec, tick).await;

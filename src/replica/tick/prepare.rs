@@ -63,7 +63,8 @@ impl Core {
         let now = self.now();
         let mut jobs: Vec<JobName> = self.contests.keys().cloned().collect();
         // Each replica begins with other jobs: where thousands wait, no two ask for the same ones first.
-        let turn = self.node.as_str().bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31) + usize::from(byte));
+        let turn =
+            self.node.as_str().bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31) + usize::from(byte));
         let first = turn.checked_rem(jobs.len()).unwrap_or_default();
         jobs.rotate_left(first);
         for job in jobs {

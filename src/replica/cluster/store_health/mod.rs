@@ -70,13 +70,7 @@ pub(crate) struct StoreHealth {
 
 impl StoreHealth {
     /// Creates the view before the first exchange.
-    pub(crate) fn new(
-        store: String,
-        me: NodeName,
-        life: RunId,
-        expected: Option<u32>,
-        file: String,
-    ) -> Self {
+    pub(crate) fn new(store: String, me: NodeName, life: RunId, expected: Option<u32>, file: String) -> Self {
         let roster = Roster::alone(me.clone());
         Self {
             events: Vec::new(),

@@ -68,7 +68,8 @@ fn job(name: &str) -> JobName {
 /// The file with these jobs, each one table, and these keys of `[replica]`.
 fn file(jobs: &[(&str, &str)], max_running: Option<u32>) -> LoadedFile {
     let tables = jobs.iter().map(|(name, keys)| format!("[jobs.{name}]\ncommand = [\"true\"]\n{keys}\n"));
-    let text = format!("[cluster]\nstore = \"redis://127.0.0.1\"\n{}", tables.collect::<String>());
+    let text =
+        format!("[cluster]\nname = \"c\"\nstore = \"redis://127.0.0.1\"\n{}", tables.collect::<String>());
     let config = config(text);
     let job = |spec| Job { spec, env: BTreeMap::new(), withheld: std::sync::Arc::default() };
     LoadedFile {
@@ -150,8 +151,7 @@ impl Bench {
             notices: self.notices.clone(),
         };
         let result = if self.is_store_up { Ok(pulse) } else { Err(StoreError::NotSent("down".into())) };
-        let exchange =
-            Exchange { sent: self.now.boot, received: self.now.boot, wall: self.now.wall, result };
+        let exchange = Exchange { sent: self.now.boot, received: self.now.boot, wall: self.now.wall, result };
         self.tell(Input::Heartbeat { exchange, stages: Vec::new() });
     }
 
@@ -216,11 +216,8 @@ impl Bench {
                 return Some(Input::MarksRead { marks: jobs.iter().map(mark).collect(), jobs });
             }
             Effect::ReadPast => {
-                let none = PastRead {
-                    orphans: Vec::new(),
-                    largest_fence: crate::job::Fence(0),
-                    noted: Vec::new(),
-                };
+                let none =
+                    PastRead { orphans: Vec::new(), largest_fence: crate::job::Fence(0), noted: Vec::new() };
                 return Some(Input::PastRead(self.past.take().unwrap_or(none)));
             }
             Effect::Start(start) => self.started.push(*start),

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hold::shared_clock::due_by;
 use crate::hold::lease_file::entry::LeaseNote;
+use crate::hold::shared_clock::due_by;
 use crate::job::{JobSpec, NodeName, RunId, Verdict};
 use crate::lease::Era;
 use crate::replica::cluster::store_health::StoreHealth;
