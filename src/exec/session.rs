@@ -15,13 +15,13 @@ use crate::hold::granted::Grant;
 use crate::hold::handle::LockHandle;
 use crate::hold::holder::keep;
 use crate::hold::lease_file::LeaseFile;
-use crate::hold::shared_clock::SharedStoreClock;
 use crate::hold::start_gate::StartGate;
 use crate::job::{Cause, JobName, JobSpec, NodeName, Overlap, RunId, Tick};
 use crate::lease::{Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Reply, Request, ScheduleHash};
 use crate::run::{Ended, Identity, JobOutput, RunLogs};
 use crate::store::StoreError;
 use crate::store::clock::Known;
+use crate::store::clock::shared::SharedStoreClock;
 use crate::time::{BootInstant, UtcMillis};
 
 use super::acquire::{AcquireError, Asking, Held, Next, chance};

@@ -8,12 +8,12 @@ use crate::lease::Caller;
 use crate::run::{Guards, JobOutput, RunLogs};
 use crate::store::Store;
 use crate::store::clock::Known;
+use crate::store::clock::shared::SharedStoreClock;
 use crate::time::{Clock, Now, UtcMillis};
 
 use super::lease_file::LeaseFile;
 use super::pacing::finish_window::FinishWindow;
 use super::pacing::start_latency::StartLatency;
-use super::shared_clock::SharedStoreClock;
 
 /// Shared by the loop, its errands and the holders.
 #[derive(Debug)]

@@ -11,7 +11,6 @@ pub(crate) mod holder;
 pub(crate) mod lease_file;
 mod pacing;
 pub(crate) mod renewal;
-pub(crate) mod shared_clock;
 pub(crate) mod start_gate;
 
 pub use handle::Stop;

@@ -18,7 +18,7 @@ use crate::store::{BeatRun, StoreError};
 use crate::time::{BootInstant, UtcMillis};
 
 use super::control::notices::Notices;
-use super::core::{Core, Effect, OwnRun, Start};
+use super::core::{Core, Effect, OwnRun, RunStart};
 use super::tick::action::{Action, Bid, Finding, Won};
 use super::tick::claiming::Contest;
 
@@ -217,7 +217,7 @@ impl Core {
         self.past.noted.insert(spec.name.clone());
         let start_deadline = spec.start_deadline_of(won.tick);
         let (decided, is_last_attempt) = (self.at.boot, self.draining);
-        let start = Start { grant, start_deadline, decided, is_last_attempt };
+        let start = RunStart { grant, start_deadline, decided, is_last_attempt };
         self.effects.push(Effect::Start(Box::new(start)));
         let lease_ms = u64::try_from(spec.lease.as_millis()).unwrap_or(u64::MAX);
         let running = BeatRun { job: spec.name.clone(), run, lease_ms };

@@ -17,7 +17,7 @@ use crate::store::Beat;
 use crate::time::BootInstant;
 
 /// Something to do. Effects are performed in their order; nothing waits for the end of one. Where a result is wanted,
-/// it comes back as an [`Input`](super::Input).
+/// it comes back as an [`CoreInput`](super::CoreInput).
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// Log an event.
@@ -53,7 +53,7 @@ pub(crate) enum Effect {
     /// Get ready for so many runs by this instant, and for the logs of these jobs.
     Prepare { runs: usize, until: BootInstant, jobs: Vec<JobName> },
     /// Start the run that was granted, at its instant; `RunEnded`, `LockReleased`.
-    Start(Box<Start>),
+    Start(Box<RunStart>),
     /// Order a run to stop.
     Stop { run: RunId, order: StopOrder },
     /// Make no further attempt of a run after the current one.
@@ -91,7 +91,7 @@ pub(crate) enum Effect {
 
 /// A run to start.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct RunStart {
     /// The lock and the command.
     pub(crate) grant: Grant,
     /// How late the tick may start.

@@ -14,7 +14,7 @@ use crate::time::BootInstant;
 
 /// Something that happened. The core is told of one at a time.
 #[derive(Debug)]
-pub(crate) enum Input {
+pub(crate) enum CoreInput {
     /// The process begins.
     Begin,
     /// Time has passed: an alarm may be due.

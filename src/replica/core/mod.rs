@@ -2,7 +2,7 @@
 //! clock, a file or the store. The runtime performs the effects, and the simulator does in its place.
 //!
 //! ```text
-//! Input ──▶ Core::step ──▶ effects
+//! CoreInput ──▶ Core::step ──▶ effects
 //!             take_in      one method for each input, in the folder of its topic
 //!             settle       what follows from any change: free slots, claims to send, the heartbeat
 //! ```
@@ -22,12 +22,12 @@ use std::time::Duration;
 use crate::config::LogRetention;
 use crate::events::config_diff::Changes;
 use crate::events::event::Event;
-use crate::hold::shared_clock::SharedStoreClock;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::{Caller, Claim};
 use crate::run::Job;
 use crate::store::Beat;
 use crate::store::clock::Known;
+use crate::store::clock::shared::SharedStoreClock;
 use crate::time::{BootInstant, Now, UtcMillis};
 
 use super::cluster::capacity::Capacity;
@@ -45,8 +45,8 @@ use super::tick::late_claims::LateClaims;
 use super::tick::next_ticks::{Coming, NextTicks};
 use super::tick::ticker::{SharedNextTicks, take_coming};
 
-pub(super) use effect::{Effect, Start};
-pub(super) use input::{Input, PastRead};
+pub(super) use effect::{Effect, RunStart};
+pub(super) use input::{CoreInput, PastRead};
 pub(super) use own_run::OwnRun;
 
 /// Everything that a replica knows and decides by.
@@ -156,39 +156,39 @@ impl Core {
     }
 
     /// Takes in what has happened, and returns what to do. `now`: the present time.
-    pub(super) fn step(&mut self, input: Input, now: Now) -> Vec<Effect> {
+    pub(super) fn step(&mut self, input: CoreInput, now: Now) -> Vec<Effect> {
         self.at = now;
         self.take_in(input);
         self.settle();
         std::mem::take(&mut self.effects)
     }
 
-    fn take_in(&mut self, input: Input) {
+    fn take_in(&mut self, input: CoreInput) {
         match input {
-            Input::Begin => self.begin(),
-            Input::Woke => self.woke(),
-            Input::ClockStepped => self.clock_stepped(),
-            Input::TicksAnnounced(coming) => self.expect(coming),
-            Input::Heartbeat { exchange, stages } => self.exchanged(exchange, stages),
-            Input::Hint(hint) => self.take_hint(&hint),
-            Input::ClaimsAnswered { sent, answers } => {
+            CoreInput::Begin => self.begin(),
+            CoreInput::Woke => self.woke(),
+            CoreInput::ClockStepped => self.clock_stepped(),
+            CoreInput::TicksAnnounced(coming) => self.expect(coming),
+            CoreInput::Heartbeat { exchange, stages } => self.exchanged(exchange, stages),
+            CoreInput::Hint(hint) => self.take_hint(&hint),
+            CoreInput::ClaimsAnswered { sent, answers } => {
                 answers.into_iter().for_each(|(job, reply)| self.claimed(&job, sent, reply));
             }
-            Input::ManualRunAnswered { job, run, sent, reply } => self.obeyed(&job, run, sent, reply),
-            Input::RecordsOpened { opened, resent } => self.opened(opened, resent),
-            Input::RecordRead { job, record } => self.looked(&job, record),
-            Input::MarksRead { jobs, marks } => self.marked(&jobs, &marks),
-            Input::StoreInspected(found) => self.inspected(found),
-            Input::RunProven(job) => self.proven(&job),
-            Input::RunEnded(run) => self.run_ended(run),
-            Input::LockReleased(lock) => self.released(&lock),
-            Input::PastRead(past) => self.past_read(past),
-            Input::OrphanChecked(checked) => self.orphan_ended(checked),
-            Input::RunsFound { running, unread } => self.searched(&running, unread),
-            Input::LostRunSettled { run, settled } => self.settled_lost(&run, settled),
-            Input::Reload(file) => self.reload(*file),
-            Input::Drain => self.begin_to_drain(),
-            Input::StopAtOnce => self.stop_at_once(),
+            CoreInput::ManualRunAnswered { job, run, sent, reply } => self.obeyed(&job, run, sent, reply),
+            CoreInput::RecordsOpened { opened, resent } => self.opened(opened, resent),
+            CoreInput::RecordRead { job, record } => self.looked(&job, record),
+            CoreInput::MarksRead { jobs, marks } => self.marked(&jobs, &marks),
+            CoreInput::StoreInspected(found) => self.inspected(found),
+            CoreInput::RunProven(job) => self.proven(&job),
+            CoreInput::RunEnded(run) => self.run_ended(run),
+            CoreInput::LockReleased(lock) => self.released(&lock),
+            CoreInput::PastRead(past) => self.past_read(past),
+            CoreInput::OrphanChecked(checked) => self.orphan_ended(checked),
+            CoreInput::RunsFound { running, unread } => self.searched(&running, unread),
+            CoreInput::LostRunSettled { run, settled } => self.settled_lost(&run, settled),
+            CoreInput::Reload(file) => self.reload(*file),
+            CoreInput::Drain => self.begin_to_drain(),
+            CoreInput::StopAtOnce => self.stop_at_once(),
         }
     }
 

@@ -11,10 +11,10 @@ use crate::hold::context::{Context, Traffic};
 use crate::hold::lease_file::LeaseFile;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::lease_file::entry::tests::lease;
-use crate::hold::shared_clock::SharedStoreClock;
 use crate::job::{ClusterName, JobName, Outcome, Verdict};
 use crate::lease::{Era, Lease, Phase, Record, Reply, Request};
 use crate::run::{Guards, Identity, JobOutput, RunLogs};
+use crate::store::clock::shared::SharedStoreClock;
 use crate::store::{
     Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, Pulse, Replied, Slip, Store, Wake,
 };

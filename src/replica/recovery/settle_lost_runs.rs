@@ -8,7 +8,7 @@ use crate::events::run_ref::Run;
 use crate::hold::context::Context;
 use crate::job::JobName;
 use crate::lease::{Manual, Record, Request};
-use crate::replica::core::Input;
+use crate::replica::core::CoreInput;
 use crate::store::StoreError;
 
 use super::lost_runs::Settled;
@@ -21,7 +21,7 @@ const NEWEST_ENTRIES: usize = 4;
 
 /// Reads the records of these jobs, and returns those with a run that is going. A record that cannot be read hides no
 /// other. Jobs for which the store did not answer are returned as unread.
-pub(crate) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Input {
+pub(crate) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> CoreInput {
     let look = |job: JobName| {
         let context = Arc::clone(&context);
         async move {
@@ -38,13 +38,13 @@ pub(crate) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Input {
             Err(StoreError::NotSent(_) | StoreError::Unknown(_)) => unread.push(job),
         }
     }
-    Input::RunsFound { running, unread }
+    CoreInput::RunsFound { running, unread }
 }
 
 /// Makes the store end a run whose lock is over, unless it has ended, and reads its entry.
-pub(crate) async fn settle(context: Arc<Context>, run: Run, manual: Manual) -> Input {
+pub(crate) async fn settle(context: Arc<Context>, run: Run, manual: Manual) -> CoreInput {
     let settled = settle_run(&context, &run, manual).await.unwrap_or(Settled::InVain);
-    Input::LostRunSettled { run, settled }
+    CoreInput::LostRunSettled { run, settled }
 }
 
 async fn settle_run(context: &Context, run: &Run, manual: Manual) -> Result<Settled, StoreError> {

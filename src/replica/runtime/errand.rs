@@ -15,7 +15,7 @@ use crate::hold::handle::LockHandle;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobName, RunId};
 use crate::lease::{Claim, Finish, Manual, Open, Protection, Record, Request};
-use crate::replica::core::{Input, PastRead};
+use crate::replica::core::{CoreInput, PastRead};
 use crate::replica::recovery::orphans::{finish_in_mid_run, orphans};
 use crate::store::Replied;
 use crate::time::BootInstant;
@@ -33,7 +33,7 @@ const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) enum Done {
     /// The core takes this in.
-    Input(Box<Input>),
+    Input(Box<CoreInput>),
     /// Claims that were sent together: the answers that have come, and the claims that still wait for theirs.
     Claimed { sent: BootInstant, answers: Vec<(JobName, Replied)>, others: Claims },
     /// Nothing that anybody waits for.
@@ -105,7 +105,7 @@ pub(super) async fn recall(context: Arc<Context>) -> Done {
         Vec::new()
     });
     let (largest_fence, noted) = (context.lease_file.largest_fence(), context.lease_file.jobs());
-    Done::Input(Box::new(Input::PastRead(PastRead { orphans, largest_fence, noted })))
+    Done::Input(Box::new(CoreInput::PastRead(PastRead { orphans, largest_fence, noted })))
 }
 
 /// Deletes the note of a job.
@@ -126,7 +126,7 @@ pub(super) async fn open(
         resend.iter().filter_map(|(job, finish)| Some((job.clone(), finish.clone()?))).collect();
     if opens.is_empty() && ends.is_empty() {
         let resent = resend.into_iter().map(|(job, _)| (job, None)).collect();
-        return Done::Input(Box::new(Input::RecordsOpened { opened: Vec::new(), resent }));
+        return Done::Input(Box::new(CoreInput::RecordsOpened { opened: Vec::new(), resent }));
     }
     let known = context.store.known(&jobs).await;
     let replies = match known {
@@ -152,7 +152,7 @@ pub(super) async fn open(
         opened.iter().filter(|(_, reply)| has_record(reply)).map(|(job, _)| job.clone()).collect();
     // If this fails, the cluster takes the jobs for new until their next opening.
     let _ = context.store.enroll(&made).await;
-    Done::Input(Box::new(Input::RecordsOpened { opened, resent }))
+    Done::Input(Box::new(CoreInput::RecordsOpened { opened, resent }))
 }
 
 /// Returns the end of the job's last run that has to be sent to the store again: of a run that has ended, and of no
@@ -209,27 +209,27 @@ pub(super) async fn prove(job: JobName, handle: LockHandle) -> Done {
         () = handle.run_ended.cancelled() => {}
         () = tokio::time::sleep(PROOF_LIMIT) => {}
     }
-    Done::Input(Box::new(Input::RunProven(job)))
+    Done::Input(Box::new(CoreInput::RunProven(job)))
 }
 
 /// Requests the lock for a run by hand.
 pub(super) async fn obey(context: Arc<Context>, job: JobName, manual: Manual) -> Done {
     let (run, sent) = (manual.run, context.clock.boot());
     let reply = context.store.submit(&job, &Request::Manual(manual)).await;
-    Done::Input(Box::new(Input::ManualRunAnswered { job, run, sent, reply }))
+    Done::Input(Box::new(CoreInput::ManualRunAnswered { job, run, sent, reply }))
 }
 
 /// Reads a job's record after `delay`, when it is this replica's turn.
 pub(super) async fn look(context: Arc<Context>, job: JobName, delay: Duration) -> Done {
     tokio::time::sleep(delay).await;
     let record = context.store.record_of(&job).await;
-    Done::Input(Box::new(Input::RecordRead { job, record: record.map(|record| record.map(Box::new)) }))
+    Done::Input(Box::new(CoreInput::RecordRead { job, record: record.map(|record| record.map(Box::new)) }))
 }
 
 /// Reads the marks of these jobs.
 pub(super) async fn read_marks(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     let marks = context.store.marks(&jobs).await.unwrap_or_default();
-    Done::Input(Box::new(Input::MarksRead { jobs, marks }))
+    Done::Input(Box::new(CoreInput::MarksRead { jobs, marks }))
 }
 
 /// Inspects how the store is set up.
@@ -239,5 +239,5 @@ pub(super) async fn inspect(context: Arc<Context>) -> Done {
         context.store.ready().await?;
         context.store.inspect().await
     });
-    Done::Input(Box::new(Input::StoreInspected(inspection.await.ok().and_then(Result::ok))))
+    Done::Input(Box::new(CoreInput::StoreInspected(inspection.await.ok().and_then(Result::ok))))
 }

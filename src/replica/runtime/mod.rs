@@ -19,14 +19,14 @@ use crate::hold::Stop;
 use crate::hold::context::{Context, Traffic};
 use crate::hold::handle::LockHandle;
 use crate::hold::holder::ReleasedLock;
-use crate::hold::shared_clock::SharedStoreClock;
 use crate::hold::start_gate::StartGates;
 use crate::job::RunId;
 use crate::store::Beat;
+use crate::store::clock::shared::SharedStoreClock;
 use crate::time::{BootInstant, Clock, Now, UtcMillis, Woke};
 
 use super::cluster::heartbeat::{Exchange, Heartbeat};
-use super::core::{Core, Input};
+use super::core::{Core, CoreInput};
 use super::facts::ReplicaFacts;
 use super::recovery::orphans::OrphanEnded;
 use super::replica::{Alive, LoadedFile, Reload, Replica};
@@ -120,7 +120,7 @@ impl Runtime {
         let jobs = self.core.jobs.values().filter(|job| job.spec.enabled).count();
         self.context.events.tell(Event::Started { jobs, store });
         let (announce, announced) = mpsc::unbounded_channel();
-        self.step(Input::Begin);
+        self.step(CoreInput::Begin);
         let context = Arc::clone(&self.context);
         let now = Arc::new(move || context.now());
         let ticker = Ticker::start(Arc::clone(&self.core.next_ticks), now, announce).await?;
@@ -174,30 +174,30 @@ impl Runtime {
                 woke = &mut alarm => {
                     armed = UtcMillis(i64::MAX);
                     alarm = clock.wait_until(armed);
-                    if woke == Woke::Stepped { Input::ClockStepped } else { Input::Woke }
+                    if woke == Woke::Stepped { CoreInput::ClockStepped } else { CoreInput::Woke }
                 }
-                () = wait_for_drain(&*clock, drain_wait) => Input::Woke,
-                Some(coming) = announced.recv() => Input::TicksAnnounced(coming),
+                () = wait_for_drain(&*clock, drain_wait) => CoreInput::Woke,
+                Some(coming) = announced.recv() => CoreInput::TicksAnnounced(coming),
                 Some(done) = self.errands.join_next() => {
                     match self.done(done.expect("errands neither panic nor are aborted")) {
                         Some(input) => input,
                         None => continue,
                     }
                 }
-                Some(run) = self.ended.1.recv() => Input::RunEnded(run),
+                Some(run) = self.ended.1.recv() => CoreInput::RunEnded(run),
                 Some(lock) = self.holders.join_next() => {
                     let lock = lock.expect("holders neither panic nor are aborted");
                     self.handles.remove(&lock.run);
-                    Input::LockReleased(Box::new(lock))
+                    CoreInput::LockReleased(Box::new(lock))
                 }
                 Some(checked) = self.orphan_checks.join_next() => {
-                    Input::OrphanChecked(checked.expect("checks of orphans neither panic nor are aborted yet"))
+                    CoreInput::OrphanChecked(checked.expect("checks of orphans neither panic nor are aborted yet"))
                 }
                 Some(exchange) = exchanged.recv() => {
                     self.exchanged(exchange);
                     continue;
                 }
-                Some(hint) = hints.recv() => Input::Hint(hint),
+                Some(hint) = hints.recv() => CoreInput::Hint(hint),
                 Some(reload) = next_reload(&mut self.reloads) => {
                     self.reload(reload);
                     continue;
@@ -207,13 +207,13 @@ impl Runtime {
                     continue;
                 }
                 () = stop.drain.cancelled(), if !self.core.is_draining() => {
-                    self.step(Input::Drain);
+                    self.step(CoreInput::Drain);
                     self.report_facts();
                     continue;
                 }
                 () = stop.at_once.cancelled(), if !at_once => {
                     at_once = true;
-                    Input::StopAtOnce
+                    CoreInput::StopAtOnce
                 }
             };
             self.step(input);
@@ -227,14 +227,14 @@ impl Runtime {
 
     /// Tells the core what has happened, and performs what it returns. A run that has ended comes before everything
     /// that follows from its end: the answer of a store that knows the end, for example.
-    fn step(&mut self, input: Input) {
+    fn step(&mut self, input: CoreInput) {
         while let Ok(run) = self.ended.1.try_recv() {
-            self.step_once(Input::RunEnded(run));
+            self.step_once(CoreInput::RunEnded(run));
         }
         self.step_once(input);
     }
 
-    fn step_once(&mut self, input: Input) {
+    fn step_once(&mut self, input: CoreInput) {
         let now = Now::read(&*self.context.clock);
         for effect in self.core.step(input, now) {
             self.perform(effect);
@@ -244,27 +244,27 @@ impl Runtime {
     fn exchanged(&mut self, exchange: Exchange) {
         self.hear_for_report(&exchange);
         let stages = self.context.traffic.start_latency.times();
-        self.step(Input::Heartbeat { exchange, stages });
+        self.step(CoreInput::Heartbeat { exchange, stages });
         self.context.guards.release();
         self.report_facts();
     }
 
     fn reload(&mut self, reload: Reload) {
         self.reloaded = Some(reload.done);
-        self.step(Input::Reload(Box::new(reload.file)));
+        self.step(CoreInput::Reload(Box::new(reload.file)));
         // A replica that drains loads nothing, and its caller learns of it.
         self.reloaded = None;
     }
 
     /// Returns what the core takes in of an errand's result.
-    fn done(&mut self, done: Done) -> Option<Input> {
+    fn done(&mut self, done: Done) -> Option<CoreInput> {
         match done {
             Done::Input(input) => Some(*input),
             Done::Claimed { sent, answers, others } => {
                 if !others.is_empty() {
                     self.errands.spawn(errand::claims_answered(sent, others));
                 }
-                Some(Input::ClaimsAnswered { sent, answers })
+                Some(CoreInput::ClaimsAnswered { sent, answers })
             }
             Done::Nothing => None,
         }

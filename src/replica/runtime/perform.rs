@@ -9,7 +9,7 @@ use crate::hold::holder::keep;
 use crate::hold::start_gate::OVERSLEPT;
 use crate::job::{JobName, RunId};
 use crate::lease::Open;
-use crate::replica::core::{Effect, Start};
+use crate::replica::core::{Effect, RunStart};
 use crate::replica::recovery::orphans::{end_orphan, end_orphan_later};
 use crate::replica::recovery::{not_rerun, settle_lost_runs};
 use crate::run::{StopOrder, StopReason};
@@ -113,8 +113,8 @@ impl Runtime {
         tokio::spawn(async move { context.logs.expect(&jobs).await });
     }
 
-    fn start(&mut self, start: Start) {
-        let Start { mut grant, start_deadline, decided, is_last_attempt } = start;
+    fn start(&mut self, start: RunStart) {
+        let RunStart { mut grant, start_deadline, decided, is_last_attempt } = start;
         let (run, cause, tick) = (grant.lease.run, grant.lease.cause, grant.lease.tick);
         grant.start_gate = self.start_gates.of(cause, tick, start_deadline, &self.context);
         let handle = LockHandle::telling(self.ended.0.clone());

@@ -23,7 +23,7 @@ fn a_run_that_has_ended_keeps_its_slot_until_its_lock_is_released() {
     let mut bench = Bench::of(&[("a", AT_TEN), ("b", AT_TEN)], Some(1));
     bench.pass(6_000);
     let first = bench.started()[0].to_owned();
-    bench.tell(Input::RunEnded(bench.run_of(&first)));
+    bench.tell(CoreInput::RunEnded(bench.run_of(&first)));
     bench.pass(1_000);
     assert_eq!(bench.started.len(), 1);
 }
@@ -34,7 +34,7 @@ fn a_claim_under_way_takes_a_slot_and_one_in_vain_frees_it() {
     bench.answers = Answers::Later;
     bench.pass(5_300);
     assert_eq!(bench.kept.len(), 2, "the other job waits for a slot, and claims as one that cannot run");
-    let Some(Input::ClaimsAnswered { answers, .. }) = bench.kept.first_mut() else { panic!("no claim") };
+    let Some(CoreInput::ClaimsAnswered { answers, .. }) = bench.kept.first_mut() else { panic!("no claim") };
     assert_eq!(answers.len(), 1);
     let (claimed, reply) = &mut answers[0];
     let claimed = claimed.clone();
@@ -61,14 +61,14 @@ fn another_limit_counts_at_once_and_ends_nothing() {
     let mut bench = Bench::of(&[("a", AT_TEN), ("b", AT_TEN), ("c", AT_TEN)], Some(1));
     bench.pass(6_000);
     let jobs = [("a", AT_TEN), ("b", AT_TEN), ("c", AT_TEN)];
-    bench.tell(Input::Reload(Box::new(file(&jobs, Some(2)))));
+    bench.tell(CoreInput::Reload(Box::new(file(&jobs, Some(2)))));
     assert_eq!(bench.started.len(), 2);
-    bench.tell(Input::Reload(Box::new(file(&jobs, Some(1)))));
+    bench.tell(CoreInput::Reload(Box::new(file(&jobs, Some(1)))));
     assert_eq!(bench.stops, []);
     let first = bench.started()[0].to_owned();
     bench.end(&first);
     assert_eq!(bench.started.len(), 2, "the other run has the one slot");
-    bench.tell(Input::Reload(Box::new(file(&jobs, None))));
+    bench.tell(CoreInput::Reload(Box::new(file(&jobs, None))));
     assert_eq!(bench.started.len(), 3);
 }
 
@@ -78,7 +78,7 @@ fn a_limit_that_comes_later_counts_the_runs_that_are_going() {
     let mut bench = Bench::of(&jobs, None);
     bench.pass(6_000);
     assert_eq!(bench.started(), ["a"]);
-    bench.tell(Input::Reload(Box::new(file(&jobs, Some(1)))));
+    bench.tell(CoreInput::Reload(Box::new(file(&jobs, Some(1)))));
     bench.pass(10_000);
     assert_eq!(bench.started(), ["a"], "`b` has no slot");
     bench.end("a");

@@ -21,7 +21,7 @@ fn order(grace_s: u64) -> StopOrder {
 #[test]
 fn a_draining_replica_takes_no_new_tick_and_lets_its_run_finish() {
     let mut bench = running();
-    bench.tell(Input::Drain);
+    bench.tell(CoreInput::Drain);
     assert!(bench.core.is_draining());
     assert_eq!(bench.count("EndAttempts"), 1, "no further attempt follows");
     assert!(bench.beat.as_ref().is_some_and(|beat| beat.draining), "the others learn of it");
@@ -35,9 +35,9 @@ fn a_draining_replica_takes_no_new_tick_and_lets_its_run_finish() {
 }
 
 #[test]
-fn when_the_drain_time_is_over_runs_are_stopped_then_left_unrecorded_then_left_behind() {
+fn after_the_drain_time_runs_are_stopped_then_left_unrecorded_then_left_behind() {
     let mut bench = running();
-    bench.tell(Input::Drain);
+    bench.tell(CoreInput::Drain);
     bench.pass(29_900);
     assert_eq!(bench.stops, []);
     bench.pass(200);
@@ -58,17 +58,17 @@ fn when_the_drain_time_is_over_runs_are_stopped_then_left_unrecorded_then_left_b
 #[test]
 fn a_run_that_has_ended_is_not_ordered_to_stop() {
     let mut bench = running();
-    bench.tell(Input::RunEnded(bench.run_of("j")));
-    bench.tell(Input::StopAtOnce);
+    bench.tell(CoreInput::RunEnded(bench.run_of("j")));
+    bench.tell(CoreInput::StopAtOnce);
     assert_eq!(bench.stops, []);
 }
 
 #[test]
 fn an_order_to_stop_at_once_leaves_no_grace_and_shortens_the_waits() {
     let mut bench = running();
-    bench.tell(Input::Drain);
+    bench.tell(CoreInput::Drain);
     bench.pass(1_000);
-    bench.tell(Input::StopAtOnce);
+    bench.tell(CoreInput::StopAtOnce);
     assert_eq!(bench.stops, [(bench.run_of("j"), order(0))]);
     assert_eq!(bench.count("EndAttempts"), 1, "it drained already");
     bench.pass(5_100);
@@ -83,7 +83,7 @@ fn a_grant_under_way_still_runs_in_a_drain_and_is_given_back_once_runs_are_stopp
         let mut bench = Bench::of(&[("j", AT_TEN)], None);
         bench.answers = Answers::Later;
         bench.pass(5_050);
-        bench.tell(if is_stopped { Input::StopAtOnce } else { Input::Drain });
+        bench.tell(if is_stopped { CoreInput::StopAtOnce } else { CoreInput::Drain });
         bench.let_answers_in();
         assert_eq!(bench.started.len(), usize::from(!is_stopped));
         assert_eq!(bench.count("give back j"), usize::from(is_stopped));
@@ -96,7 +96,7 @@ fn what_an_unanswered_claim_may_have_been_granted_is_given_back_by_a_drain() {
     let mut bench = Bench::of(&[("j", AT_TEN)], None);
     bench.answers = Answers::Lost;
     bench.pass(5_050);
-    bench.tell(Input::Drain);
+    bench.tell(CoreInput::Drain);
     assert_eq!(bench.count("give back j"), 1);
     assert!(!bench.records[&job("j")].is_running(), "the lock is free for the others");
     bench.pass(20_000);
@@ -106,8 +106,8 @@ fn what_an_unanswered_claim_may_have_been_granted_is_given_back_by_a_drain() {
 #[test]
 fn a_draining_replica_loads_no_file() {
     let mut bench = running();
-    bench.tell(Input::Drain);
-    bench.tell(Input::Reload(Box::new(file(&[("new", AT_TEN)], None))));
+    bench.tell(CoreInput::Drain);
+    bench.tell(CoreInput::Reload(Box::new(file(&[("new", AT_TEN)], None))));
     assert!(bench.reloaded.is_none());
     assert!(bench.core.jobs.contains_key(&job("j")));
 }

@@ -14,17 +14,17 @@ use crate::config::testing::config;
 use crate::events::config_diff::Changes;
 use crate::events::event::Event;
 use crate::hold::holder::ReleasedLock;
-use crate::hold::shared_clock::SharedStoreClock;
 use crate::job::{JobName, NodeName, Outcome, RunId, Tick, Verdict};
 use crate::lease::{Era, Finish, LeaseInstant, Memory, Record, Request, Server, decide};
 use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::replica::LoadedFile;
 use crate::replica::tick::ticker::take_coming;
 use crate::run::{Birth, Ended, Job, StopOrder, StopSignals};
+use crate::store::clock::shared::SharedStoreClock;
 use crate::store::{Beat, Marked, Marker, Notice, Peer, Pulse, Replied, StoreError};
 use crate::time::{BootInstant, Now, UtcMillis};
 
-use super::{Core, Effect, Input, PastRead, Start};
+use super::{Core, CoreInput, Effect, PastRead, RunStart};
 
 /// Midnight, UTC.
 const T0: UtcMillis = UtcMillis(1_767_225_600_000);
@@ -48,13 +48,13 @@ struct Bench {
     era: Era,
     is_store_up: bool,
     answers: Answers,
-    kept: Vec<Input>,
+    kept: Vec<CoreInput>,
     notices: Vec<Notice>,
     others: Vec<Peer>,
     past: Option<PastRead>,
     beat: Option<Beat>,
     events: Vec<Event>,
-    started: Vec<Start>,
+    started: Vec<RunStart>,
     stops: Vec<(RunId, StopOrder)>,
     /// The names of all other effects.
     done: Vec<String>,
@@ -115,7 +115,7 @@ impl Bench {
             done: Vec::new(),
             reloaded: None,
         };
-        bench.tell(Input::Begin);
+        bench.tell(CoreInput::Begin);
         bench
     }
 
@@ -130,11 +130,11 @@ impl Bench {
             }
             let coming = take_coming(&self.core.next_ticks, self.now.wall);
             if !coming.is_empty() {
-                self.tell(Input::TicksAnnounced(coming));
+                self.tell(CoreInput::TicksAnnounced(coming));
             }
             let is_due = self.core.next_alarm().is_some_and(|at| at <= self.now.wall);
             if is_due || self.core.drain_deadline.until().is_some_and(|until| until <= boot) {
-                self.tell(Input::Woke);
+                self.tell(CoreInput::Woke);
             }
         }
     }
@@ -152,11 +152,11 @@ impl Bench {
         };
         let result = if self.is_store_up { Ok(pulse) } else { Err(StoreError::NotSent("down".into())) };
         let exchange = Exchange { sent: self.now.boot, received: self.now.boot, wall: self.now.wall, result };
-        self.tell(Input::Heartbeat { exchange, stages: Vec::new() });
+        self.tell(CoreInput::Heartbeat { exchange, stages: Vec::new() });
     }
 
     /// Tells the core of an input and of everything that follows from it at once.
-    fn tell(&mut self, input: Input) {
+    fn tell(&mut self, input: CoreInput) {
         let mut inputs = std::collections::VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             for effect in self.core.step(input, self.now) {
@@ -165,7 +165,7 @@ impl Bench {
         }
     }
 
-    fn perform(&mut self, effect: Effect) -> Option<Input> {
+    fn perform(&mut self, effect: Effect) -> Option<CoreInput> {
         let sent = self.now.boot;
         match effect {
             Effect::Report(event) => self.events.push(event),
@@ -175,7 +175,7 @@ impl Bench {
                     let lost = || Err(StoreError::Unknown("no answer".into()));
                     (job, if self.answers == Answers::Lost { lost() } else { reply })
                 });
-                let answered = Input::ClaimsAnswered { sent, answers: answers.collect() };
+                let answered = CoreInput::ClaimsAnswered { sent, answers: answers.collect() };
                 self.done.push("claim".into());
                 if self.answers == Answers::Later {
                     self.kept.push(answered);
@@ -186,7 +186,7 @@ impl Bench {
             Effect::ClaimInstead { job, claim, doubt } => {
                 let _ = self.submit(&job, &Request::Abandon(doubt.abandon()));
                 let reply = self.submit(&job, &Request::Claim(*claim));
-                return Some(Input::ClaimsAnswered { sent, answers: vec![(job, reply)] });
+                return Some(CoreInput::ClaimsAnswered { sent, answers: vec![(job, reply)] });
             }
             Effect::GiveBack { job, doubt } => {
                 self.done.push(format!("give back {job}"));
@@ -195,7 +195,7 @@ impl Bench {
             Effect::RequestManualRun { job, manual } => {
                 let run = manual.run;
                 let reply = self.submit(&job, &Request::Manual(*manual));
-                return Some(Input::ManualRunAnswered { job, run, sent, reply });
+                return Some(CoreInput::ManualRunAnswered { job, run, sent, reply });
             }
             Effect::OpenRecords { opens, resend } => {
                 self.done.push(format!("open {} resend {}", opens.len(), resend.len()));
@@ -205,20 +205,20 @@ impl Bench {
                 };
                 let opened = opens.into_iter().map(open).collect();
                 let resent = resend.into_iter().map(|job| (job, None)).collect();
-                return Some(Input::RecordsOpened { opened, resent });
+                return Some(CoreInput::RecordsOpened { opened, resent });
             }
             Effect::ReadRecord { job, .. } => {
                 let record = Ok(self.records.get(&job).cloned().map(Box::new));
-                return Some(Input::RecordRead { job, record });
+                return Some(CoreInput::RecordRead { job, record });
             }
             Effect::ReadMarks(jobs) => {
                 let mark = |job: &JobName| self.records.get(job).and_then(Marked::of);
-                return Some(Input::MarksRead { marks: jobs.iter().map(mark).collect(), jobs });
+                return Some(CoreInput::MarksRead { marks: jobs.iter().map(mark).collect(), jobs });
             }
             Effect::ReadPast => {
                 let none =
                     PastRead { orphans: Vec::new(), largest_fence: crate::job::Fence(0), noted: Vec::new() };
-                return Some(Input::PastRead(self.past.take().unwrap_or(none)));
+                return Some(CoreInput::PastRead(self.past.take().unwrap_or(none)));
             }
             Effect::Start(start) => self.started.push(*start),
             Effect::Stop { run, order } => self.stops.push((run, order)),
@@ -260,19 +260,19 @@ impl Bench {
 
     /// The instants of the ticks whose runs were started, in milliseconds from the beginning.
     fn started_at(&self) -> Vec<i64> {
-        let tick = |start: &Start| start.grant.lease.tick;
+        let tick = |start: &RunStart| start.grant.lease.tick;
         self.started.iter().map(|start| Tick::as_millis(tick(start)) - T0.0).collect()
     }
 
     /// The newest run of the job.
     fn run_of(&self, name: &str) -> RunId {
-        let of_job = |start: &&Start| start.grant.launch.identity.job == job(name);
+        let of_job = |start: &&RunStart| start.grant.launch.identity.job == job(name);
         self.started.iter().rev().find(of_job).expect("it was started").grant.lease.run
     }
 
     /// The newest run of the job ends well: first nothing of it is left, then its end is recorded.
     fn end(&mut self, name: &str) {
-        self.tell(Input::RunEnded(self.run_of(name)));
+        self.tell(CoreInput::RunEnded(self.run_of(name)));
         self.record_end(name, Verdict::plain(Outcome::Succeeded));
     }
 
@@ -294,7 +294,7 @@ impl Bench {
         self.submit(&job(name), &Request::Finish(finish)).expect("the store is up");
         let cut_short = (verdict.outcome == Outcome::Interrupted).then_some(tick);
         let lock = ReleasedLock { job: job(name), run, given_back: None, cut_short, ended: ended(verdict) };
-        self.tell(Input::LockReleased(Box::new(lock)));
+        self.tell(CoreInput::LockReleased(Box::new(lock)));
     }
 
     /// How often an effect of this name was performed.
@@ -348,7 +348,7 @@ fn the_heartbeat_lists_the_runs_from_their_grant_until_their_locks_are_released(
     assert_eq!(running(&bench), 0);
     bench.pass(6_000);
     assert_eq!(running(&bench), 1);
-    bench.tell(Input::RunEnded(bench.run_of("j")));
+    bench.tell(CoreInput::RunEnded(bench.run_of("j")));
     assert_eq!(running(&bench), 1, "its lock is held until its end is recorded");
     bench.record_end("j", Verdict::plain(Outcome::Succeeded));
     assert_eq!(running(&bench), 0);

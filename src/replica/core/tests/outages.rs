@@ -45,7 +45,7 @@ fn a_job_waits_until_the_run_of_an_earlier_process_is_surely_dead() {
     bench.pass(12_000);
     assert_eq!(bench.started(), ["k"], "the other job does not wait");
     assert_eq!(bench.count("CheckOrphan"), 1);
-    bench.tell(Input::OrphanChecked(OrphanEnded { job: job("j"), is_first: true, left: None }));
+    bench.tell(CoreInput::OrphanChecked(OrphanEnded { job: job("j"), is_first: true, left: None }));
     assert_eq!(bench.done.iter().filter(|done| *done == "open 1 resend 1").count(), 1, "{:?}", bench.done);
     bench.pass(4_000);
     assert!(bench.started().contains(&"j"));
@@ -58,8 +58,8 @@ fn an_orphan_that_is_left_to_its_lease_is_checked_again_and_delays_its_job_once(
     let past = PastRead { orphans: vec![orphan.clone()], largest_fence: Fence(0), noted: Vec::new() };
     let mut bench = Bench::begun(file(&[("j", AT_TEN)], None), Some(past));
     let left = |is_first| OrphanEnded { job: job("j"), is_first, left: Some(orphan.clone()) };
-    bench.tell(Input::OrphanChecked(left(true)));
-    bench.tell(Input::OrphanChecked(left(false)));
+    bench.tell(CoreInput::OrphanChecked(left(true)));
+    bench.tell(CoreInput::OrphanChecked(left(false)));
     assert_eq!(bench.count("CheckOrphan"), 3);
     bench.pass(11_000);
     assert_eq!(bench.started(), ["j"]);
@@ -70,7 +70,7 @@ fn a_stepped_clock_plans_every_tick_anew() {
     let mut bench = Bench::of(&[("j", "schedule = \"0 30 * * * *\"")], None);
     let half_past = UtcMillis(T0.0 + 1_800_000);
     bench.now = Now::at(bench.now.boot, half_past.minus(Duration::from_secs(5)));
-    bench.tell(Input::ClockStepped);
+    bench.tell(CoreInput::ClockStepped);
     assert_eq!(bench.count("BeatNow"), 1, "the difference to the store's clock is measured again");
     bench.pass(6_000);
     assert_eq!(bench.started_at(), [1_800_000]);

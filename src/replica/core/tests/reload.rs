@@ -6,7 +6,7 @@ const AT_TEN: &str = "schedule = \"*/10 * * * * *\"";
 
 fn load(bench: &mut Bench, jobs: &[(&str, &str)]) {
     bench.reloaded = None;
-    bench.tell(Input::Reload(Box::new(file(jobs, None))));
+    bench.tell(CoreInput::Reload(Box::new(file(jobs, None))));
     assert!(bench.reloaded.is_some());
 }
 
@@ -43,7 +43,7 @@ fn what_a_removed_job_may_be_granted_is_given_back() {
 }
 
 #[test]
-fn a_claim_that_carries_the_former_lease_starts_nothing_and_the_tick_runs_by_the_new_definition() {
+fn a_claim_with_the_former_lease_starts_nothing_and_the_tick_runs_by_the_new_one() {
     let mut bench = Bench::of(&[("j", AT_TEN)], None);
     bench.answers = Answers::Later;
     bench.pass(5_050);
@@ -62,7 +62,7 @@ fn the_heartbeat_shows_the_file_and_the_labels_at_once() {
     let now = bench.count("BeatNow");
     let mut other = file(&[("j", AT_TEN)], None);
     (other.hash, other.labels) = ("f2".into(), vec!["gpu".parse().expect("a label")]);
-    bench.tell(Input::Reload(Box::new(other)));
+    bench.tell(CoreInput::Reload(Box::new(other)));
     let beat = bench.beat.as_ref().expect("a heartbeat");
     assert_eq!((beat.file.as_str(), beat.labels.len()), ("f2", 1));
     assert_eq!(bench.count("BeatNow"), now + 1);
@@ -77,6 +77,6 @@ fn a_job_that_requires_a_label_runs_from_the_reload_that_brings_it() {
     assert_eq!(bench.started.len(), 0);
     let mut labelled = file(&jobs, None);
     labelled.labels = vec!["gpu".parse().expect("a label")];
-    bench.tell(Input::Reload(Box::new(labelled)));
+    bench.tell(CoreInput::Reload(Box::new(labelled)));
     assert_eq!(bench.started_at(), [10_000], "it is still in time");
 }

@@ -45,7 +45,7 @@ fn a_lock_granted_although_a_run_is_going_here_is_given_back() {
 #[test]
 fn a_run_of_which_nothing_is_left_keeps_no_other_from_starting() {
     let mut bench = with("overlap = \"wait\"");
-    bench.tell(Input::RunEnded(bench.run_of("j")));
+    bench.tell(CoreInput::RunEnded(bench.run_of("j")));
     forget(&mut bench);
     bench.pass(10_000);
     assert_eq!(bench.started.len(), 2);
@@ -111,7 +111,7 @@ fn a_notice_about_a_job_makes_its_own_run_renew() {
 fn an_interrupted_run_is_announced_where_the_job_reruns() {
     for (keys, announced) in [("on_interrupt = \"rerun\"", 1), ("on_interrupt = \"skip\"", 0)] {
         let mut bench = with(keys);
-        bench.tell(Input::RunEnded(bench.run_of("j")));
+        bench.tell(CoreInput::RunEnded(bench.run_of("j")));
         bench.record_end("j", Verdict::plain(Outcome::Interrupted));
         assert_eq!(bench.count("Announce"), announced, "{keys}");
         bench.pass(2_000);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::hold::lease_file::entry::LeaseNote;
-use crate::hold::shared_clock::due_by;
 use crate::job::{JobSpec, NodeName, RunId, Verdict};
 use crate::lease::Era;
 use crate::replica::cluster::store_health::StoreHealth;
@@ -21,6 +20,7 @@ use crate::replica::tick::next_ticks::{Coming, NextTicks};
 use crate::replica::tick::ticker::LEAD;
 use crate::run::StopReason;
 use crate::store::clock::StoreClock;
+use crate::store::clock::shared::due_by;
 use crate::store::{Beat, BeatRun};
 use crate::time::{BootInstant, UtcMillis};
 

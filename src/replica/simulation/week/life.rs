@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hold::shared_clock::due_by;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::{Answer, Request};
 use crate::replica::cluster::heartbeat::Exchange;
@@ -14,6 +13,7 @@ use crate::replica::simulation::world::clock::Moment;
 use crate::replica::tick::claiming::Contest;
 use crate::replica::tick::next_ticks::NextTicks;
 use crate::run::Job;
+use crate::store::clock::shared::due_by;
 use crate::store::clock::{ClockReading, StoreClock};
 use crate::store::{Beat, Peer, Pulse, StoreError};
 use crate::time::{BootInstant, UtcMillis};

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::job::{Fence, NodeName};
 use crate::lease::{Answer, Caller, Era, Reply};
-use crate::store::clock::{Known, StoreClock};
 use crate::time::{BootInstant, Now, UtcMillis};
+
+use super::{Known, StoreClock};
 
 /// A wall clock that is ahead of the store's by no more than this is used as it is. Half of what the store tolerates.
 const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
