@@ -16,6 +16,7 @@ use solocron::run::{
 };
 use solocron::time::{BootInstant, Clock, SystemClock};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// Enough for a median that hardly moves.
 const RUNS: usize = 400;
@@ -62,7 +63,7 @@ struct Bench {
 impl Bench {
     fn reins(&self) -> RunControl {
         let (stops, deadlines) = (self.stops.subscribe(), self.deadlines.subscribe());
-        RunControl { stops, deadlines }
+        RunControl { stops, deadlines, born: CancellationToken::new() }
     }
 
     async fn guarded(&self) -> Duration {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
@@ -49,13 +50,15 @@ enum Waited {
 }
 
 impl Attempts {
-    /// Makes the attempts, and returns the number of the last one and how it ended. The returned birth is that of the
-    /// first attempt.
-    pub(crate) async fn make(mut self, log: &RunLog) -> (u32, Ended) {
+    /// Makes the attempts, and returns the number of the last one and how it ended. Cancels `born` once the first
+    /// attempt has begun or has failed to begin. The returned birth is that of the first attempt.
+    pub(crate) async fn make(mut self, log: &RunLog, born: &CancellationToken) -> (u32, Ended) {
         let first = self.launch.identity.attempt;
         let mut count = 1;
-        let mut ended = self.attempt(log).await;
+        let mut ended = self.attempt(log, born).await;
         let birth = ended.birth;
+        // An attempt that did not begin no longer counts as a start under way.
+        born.cancel();
         while let Some(pause) = self.retries.pause_after(count, ended.verdict.outcome) {
             self.tell_failed(first.saturating_add(count - 1), &ended, pause);
             // They are told, and are no signals of an attempt that does not follow.
@@ -69,7 +72,7 @@ impl Attempts {
                 }
             }
             self.launch.identity.attempt = first.saturating_add(count);
-            let next = self.attempt(log).await;
+            let next = self.attempt(log, born).await;
             // The attempt came too late and was not started. The failure before it is how the run ended; its tick did
             // run.
             if !next.was_tried {
@@ -81,13 +84,13 @@ impl Attempts {
         (first.saturating_add(count - 1), Ended { birth, ..ended })
     }
 
-    async fn attempt(&self, log: &RunLog) -> Ended {
+    async fn attempt(&self, log: &RunLog, born: &CancellationToken) -> Ended {
         // The machine may have been suspended during the pause.
         if *self.deadlines.borrow() <= self.context.clock.boot() {
             StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.handle.stops);
         }
         let (stops, deadlines) = (self.handle.stops.subscribe(), self.deadlines.clone());
-        let control = RunControl { stops, deadlines };
+        let control = RunControl { stops, deadlines, born: born.clone() };
         attempt(&self.context.guards, &self.launch, log, self.context.output, control).await
     }
 

@@ -14,6 +14,7 @@ use crate::time::{Clock, Now, UtcMillis};
 use super::lease_file::LeaseFile;
 use super::pacing::finish_window::FinishWindow;
 use super::pacing::start_latency::StartLatency;
+use super::pacing::start_priority::StartPriority;
 
 /// Shared by the loop, its errands and the holders.
 #[derive(Debug)]
@@ -30,9 +31,10 @@ pub(crate) struct Context {
     pub(crate) store_clock: SharedStoreClock,
 }
 
-/// Pacing of runs that end at the same time, and how long each stage of all starts took.
+/// Pacing of runs that start or end at the same time, and how long each stage of all starts took.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
+    pub(crate) start_priority: StartPriority,
     pub(crate) finish_window: FinishWindow,
     pub(crate) start_latency: StartLatency,
 }

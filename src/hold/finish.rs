@@ -25,6 +25,7 @@ impl HeldLock {
         let at = self.context.store_time().minus(ended.ago);
         self.tell_end(attempt, ended, at);
         let finish = self.note_end(attempt, ended, at).await;
+        self.context.traffic.start_priority.wait_for_starts().await;
         self.handle.end(self.run.run);
         let recorded = async {
             self.rest_until(Instant::now() + self.finish_turn.wait(self.context.store_time())).await;

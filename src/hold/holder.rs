@@ -138,6 +138,7 @@ impl HeldLock {
         async move {
             let noted = async {
                 start_gate.clone().wait().await;
+                context.traffic.start_priority.wait_for_starts().await;
                 context.lease_file.write(&identity.job).await;
             };
             // Beginning the log takes as long as the disk needs; the lock is renewed meanwhile. After a crash right
@@ -145,8 +146,8 @@ impl HeldLock {
             // written by then.
             let running = async {
                 let begun = start_gate.clone().begin(&context, run, &handle, sent, waited);
-                let (instant, log) = tokio::join!(begun, context.logs.begin(&identity));
-                let (attempt, ended) = attempts.make(&log).await;
+                let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));
+                let (attempt, ended) = attempts.make(&log, &born).await;
                 RunEnd { instant, log, attempt, ended }
             };
             let mut running = std::pin::pin!(running);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
+use tokio_util::sync::CancellationToken;
 
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
@@ -41,7 +42,8 @@ impl StartGate {
 
     /// Waits for the instant, and logs that the run begins; `sent` is when its claim was sent, `waited` whether its tick
     /// waited for another run. If the run must not begin, gives it a stop order instead, and the tick is given back.
-    /// Returns the tick's instant by the boot clock.
+    /// Returns the tick's instant by the boot clock, and a token that the caller cancels once the command has begun or
+    /// will not begin.
     pub(crate) async fn begin(
         self,
         context: &Context,
@@ -49,7 +51,7 @@ impl StartGate {
         handle: &LockHandle,
         sent: BootInstant,
         waited: bool,
-    ) -> BootInstant {
+    ) -> (BootInstant, CancellationToken) {
         let not_to_begin = match self.0 {
             Some(awaited) => awaited.reason_not_to_begin(context, handle).await,
             None => None,
@@ -60,7 +62,7 @@ impl StartGate {
             Some(reason) => StopOrder { reason, grace: Duration::ZERO }.give(&handle.stops),
             None => context.events.tell(Event::RunStarted { run, late, waited, sent }),
         }
-        instant
+        (instant, context.traffic.start_priority.begin())
     }
 }
 

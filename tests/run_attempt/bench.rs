@@ -17,6 +17,7 @@ use solocron::time::{BootInstant, UtcMillis};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// 2026-11-20T12:00:00.123Z, when all tests take place.
 pub(crate) const NOON: i64 = 1_795_176_000_123;
@@ -105,7 +106,7 @@ pub(crate) fn guards() -> Arc<Guards> {
 /// No deadline, and these orders.
 pub(crate) fn free(stops: watch::Receiver<Option<StopOrder>>) -> RunControl {
     let deadlines = watch::Sender::new(BootInstant(Duration::MAX)).subscribe();
-    RunControl { stops, deadlines }
+    RunControl { stops, deadlines, born: CancellationToken::new() }
 }
 
 impl Going {

@@ -1,4 +1,5 @@
-//! Batching where many runs end at once, and how long each stage of a start took.
+//! Order and batching where many runs start or end at once, and how long each stage of a start took.
 
 pub(super) mod finish_window;
 pub(super) mod start_latency;
+pub(super) mod start_priority;

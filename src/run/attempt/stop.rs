@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::{Outcome, Reason, Verdict};
 use crate::time::BootInstant;
@@ -15,6 +16,8 @@ pub struct RunControl {
     pub stops: watch::Receiver<Option<StopOrder>>,
     /// The instant of `CLOCK_BOOTTIME` until which it may continue; it only moves forward.
     pub deadlines: watch::Receiver<BootInstant>,
+    /// Cancelled by the attempt once its main process exists, if it ever does.
+    pub born: CancellationToken,
 }
 
 /// Why an attempt is stopped, weakest first.

@@ -134,6 +134,7 @@ impl<'a> AttemptDriver<'a> {
             };
             if birth.born.is_none() && self.process.main().is_some() {
                 birth.born = Some(SystemClock.boot());
+                control.born.cancel();
             }
             if let Some(end) = end {
                 return end;
