@@ -46,6 +46,8 @@ fn read_from_other_machines() {
     let _first = one.replica(&["--listen", "10.77.1.2:7070"]);
     let mut second = two.replica(&["--no-http", "--label", "talks"]);
     let _third = three.replica(&["--no-http"]);
+    // Its first heartbeat, by which others know its label, is in the store.
+    second.wait_for_event("store reached");
     until("known", || three.solocron(&["resume", "talk"]).wait().status.success().then_some(()));
     three.solocron(&["trigger", "talk"]).wait().expect_code(0);
     let started = second.wait_for_event("run started");
