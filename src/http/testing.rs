@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::config::TokenRight;
 use crate::events::Events;
-use crate::job::{JobName, Outcome, RunId, TokenName, Verdict};
+use crate::job::{JobName, JobSpec, Outcome, RunId, TokenName, Verdict};
 use crate::metrics::Metrics;
 use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
@@ -104,6 +104,18 @@ impl Served {
     /// Sets up these tokens.
     pub(super) fn set_tokens(&self, tokens: TokenBook) {
         self.options.send_modify(|options| options.tokens = tokens);
+    }
+
+    /// Adds so many jobs to the file, named `more0`, `more1`, ….
+    pub(super) fn define_more(&self, count: usize) {
+        self.options.send_modify(|options| {
+            let backup = Arc::clone(&options.jobs[&JobName::parse("backup").expect("a name")]);
+            let more = (0..count).map(|number| {
+                let name = JobName::parse(&format!("more{number}")).expect("a name");
+                (name.clone(), Arc::new(JobSpec { name, ..(*backup).clone() }))
+            });
+            Arc::make_mut(&mut options.jobs).extend(more);
+        });
     }
 
     /// Reports that the store answers, or does not any more.

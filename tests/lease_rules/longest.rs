@@ -65,7 +65,10 @@ fn a_record_that_was_never_granted_waits_for_as_long_as_anybody_remembers() {
         let mut book = Book::new(memory);
         book.open(|_| {});
         book.pass(secs(1));
-        book.open(agreed);
+        book.open(|open| {
+            agreed(open);
+            open.caller.calm = LONG - secs(1);
+        });
         let until = LeaseInstant(book.lease_end(600).0 - 1_000);
         assert_eq!((book.record().locked_until, book.record().lease), (until, LONG));
         // It is the wait of a job's own lease that a new job is spared.
@@ -85,4 +88,21 @@ fn a_wait_that_is_over_is_not_remembered() {
     assert_eq!(book.record().lease, LONG, "who has just come cannot tell that it is over");
     book.open(|open| (open.files_agree, open.caller.calm) = (true, LONG));
     assert_eq!(book.record().lease, LEASE);
+}
+
+#[test]
+fn a_calm_caller_that_still_remembers_a_forgotten_lease_does_not_bring_the_wait_back() {
+    let calm = |open: &mut Open| {
+        agreed(open);
+        open.caller.calm = LONG;
+    };
+    let mut book = Book::new(Memory::Forgetful);
+    book.open(|open| open.caller.largest_lease = LONG);
+    book.pass(LONG);
+    book.open(calm);
+    let until = book.record().locked_until;
+    book.pass(secs(1));
+    book.open(calm);
+    assert_eq!((book.record().lease, book.record().locked_until), (LEASE, until));
+    assert!(is_won(&book.claim(tick(601.0), |claim| claim.caller.calm = LONG)));
 }

@@ -118,6 +118,8 @@ pub(crate) struct UnreadJobs {
     pub(crate) list: Arc<JobList>,
     /// The time by the store's clock, as far as its last answer tells.
     now: UtcMillis,
+    /// Whether the store does not answer; else it is being read.
+    pub(crate) is_store_away: bool,
     /// What the store's clock showed when it last answered.
     pub(crate) answered: Option<UtcMillis>,
 }
@@ -187,15 +189,18 @@ impl Board {
 
     /// Returns how all jobs stand. It is at most half a second older than what is known.
     pub(crate) async fn list(&self) -> Result<BoardList, Unread> {
-        self.see(|kept| self.list_of(kept)).await
+        self.list_within(WAITS_FOR).await
     }
 
-    /// Returns the jobs of the file while the store does not answer and the board has read nothing; `None` otherwise.
+    /// Returns how all jobs stand, as [`Board::list`] does, if that is read within a time.
+    pub(crate) async fn list_within(&self, wait: Duration) -> Result<BoardList, Unread> {
+        self.wait_until(wait, |_| true).await;
+        self.look(|kept| self.list_of(kept)).ok_or(Unread::Store)
+    }
+
+    /// Returns the jobs of the file while the board has read nothing; `None` after that.
     pub(crate) fn unread_jobs(&self) -> Option<UnreadJobs> {
         let facts = self.facts.borrow().clone();
-        if !facts.is_store_away {
-            return None;
-        }
         let (file, now) = (Arc::clone(&self.options.borrow().jobs), facts.store_time(&*self.clock));
         self.keep(|kept| {
             if kept.is_swept {
@@ -204,7 +209,8 @@ impl Board {
             let list = self.list_again(kept, |_| {
                 JobList::unread(&Snapshot::of(now, Vec::new(), file.values().map(unread_state).collect()))
             });
-            Some(UnreadJobs { file: Arc::clone(&file), list, now, answered: facts.store_now })
+            let (is_store_away, answered) = (facts.is_store_away, facts.store_now);
+            Some(UnreadJobs { file: Arc::clone(&file), list, now, is_store_away, answered })
         })
     }
 
@@ -242,7 +248,7 @@ impl Board {
     /// Returns what all replicas told within the last hour, as far as a timeline shows it, in the order of time. Waits a
     /// moment for what was not read yet.
     pub(crate) async fn news(&self) -> Vec<TimelineNews> {
-        self.wait_until(|_| self.recent().is_read()).await;
+        self.wait_until(WAITS_FOR, |_| self.recent().is_read()).await;
         let own = self.own.recent();
         let now = self.store_now().unwrap_or_else(|| self.clock.utc());
         self.recent().with(own.iter().filter_map(TimelineNews::of), now)
@@ -320,9 +326,9 @@ impl Board {
         Some(change(kept))
     }
 
-    /// Waits until what is kept is enough, a moment at most, and not while the store does not answer.
-    async fn wait_until(&self, is_enough: impl Fn(&mut LookedAt) -> bool) {
-        let until = Instant::now() + WAITS_FOR;
+    /// Waits until what is kept is enough, for this time at most, and not while the store does not answer.
+    async fn wait_until(&self, wait: Duration, is_enough: impl Fn(&mut LookedAt) -> bool) {
+        let until = Instant::now() + wait;
         let mut reads = self.reads.subscribe();
         while !self.look(&is_enough).unwrap_or(false) && !self.facts.borrow().is_store_away {
             self.asked.notify_one();
@@ -334,7 +340,7 @@ impl Board {
 
     /// Looks at what is kept, once how all jobs stand was read.
     async fn see<T>(&self, see: impl Fn(&mut LookedAt) -> T) -> Result<T, Unread> {
-        self.wait_until(|_| true).await;
+        self.wait_until(WAITS_FOR, |_| true).await;
         self.look(see).ok_or(Unread::Store)
     }
 
@@ -371,7 +377,7 @@ impl Board {
     }
 
     async fn view_jobs(&self, jobs: Option<&[JobName]>) -> Result<BoardView, Unread> {
-        self.wait_until(|kept| self.note_view(kept, jobs)).await;
+        self.wait_until(WAITS_FOR, |kept| self.note_view(kept, jobs)).await;
         self.look(|kept| self.view_of(kept, jobs)).ok_or(Unread::Store)
     }
 

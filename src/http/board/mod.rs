@@ -4,7 +4,7 @@
 //! Pages and the API use a [`Board`] by these functions:
 //! - [`Board::view`] returns these jobs, with their newest entries without output, as a snapshot;
 //! - [`Board::list`] returns how all jobs stand, sorted, for lists and counts;
-//! - [`Board::unread_jobs`] returns the jobs of the file while nothing was read, as the store does not answer;
+//! - [`Board::unread_jobs`] returns the jobs of the file while nothing was read;
 //! - [`Board::news`] returns what all replicas told within the last hour, as far as a timeline shows it, and
 //!   [`Board::listen`] what the others tell from now on;
 //! - [`Board::turn`] waits for a turn to read the store, for what the board does not keep: output, and older entries.

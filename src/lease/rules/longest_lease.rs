@@ -18,9 +18,13 @@ impl Caller {
 
 impl Transition<'_> {
     /// Extends the wait to the longest lease that the caller remembers: for a record that was never granted, and was created by
-    /// a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten.
+    /// a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten. A caller
+    /// that has been calm for that lease adds nothing: a lock from before that is over, and the wait may be forgotten already.
     pub(crate) fn wait_for_remembered(&mut self, open: &Open) {
         let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
+        if open.caller.calm >= remembered {
+            return;
+        }
         let lease_now = self.server.lease_now;
         let record = self.record_mut();
         let is_waited_for = record.run.is_none() || !record.is_running() && record.locked_until > lease_now;

@@ -21,7 +21,11 @@ pub(crate) const TROUBLES_SHOWN: usize = 20;
 /// The act that may be done to a job whether it is paused or not, with the text of its link.
 const RUN_ONCE: (ActKind, &str) = (ActKind::Trigger, "run once…");
 
-/// What the page says before anything was read of the store.
+/// What the page says while the store is read for the first time.
+const NOT_KNOWN_YET: &str = "What ran, what runs now and what is paused is shown in a moment. Below are the jobs of \
+    jobs.toml with their next ticks.";
+
+/// What the page says if nothing was read of a store that does not answer.
 const NOT_KNOWN: &str = "What ran, what runs now and what is paused is not known until it answers. Below are the jobs of \
     jobs.toml with their next ticks.";
 
@@ -78,9 +82,14 @@ pub(crate) fn troubles_part(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> Pag
                 StoreSight::AwaySince(_) => {
                     format!("The store does not answer. Before: {}", headline(problems, of_jobs))
                 }
+                StoreSight::Reading => "The store is being read".to_owned(),
                 StoreSight::Unread(_) => "The store does not answer".to_owned(),
             },
-            unknown: if store.is_read() { "" } else { NOT_KNOWN },
+            unknown: match store {
+                StoreSight::Answers | StoreSight::AwaySince(_) => "",
+                StoreSight::Reading => NOT_KNOWN_YET,
+                StoreSight::Unread(_) => NOT_KNOWN,
+            },
             is_well: problems.is_empty() && store == StoreSight::Answers,
             others: problems.len().saturating_sub(TROUBLES_SHOWN),
             troubles,

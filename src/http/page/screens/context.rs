@@ -1,5 +1,6 @@
 //! Who looks at a page, and what that allows.
 
+use axum::http::header;
 use sha2::{Digest, Sha256};
 
 use crate::config::TokenRight;
@@ -32,6 +33,8 @@ pub(super) struct PageContext {
     visitor: Visitor,
     base: String,
     read_only: Option<&'static str>,
+    /// Whether its browser has the page, and is sent changes.
+    is_streamed: bool,
 }
 
 impl PageContext {
@@ -40,7 +43,8 @@ impl PageContext {
         let options = shared.options.borrow().clone();
         let base = base_of(&options, &call.parts.headers).to_owned();
         let read_only = read_only(&call.visitor, &options, RequestOrigin::of(&call.parts));
-        Self { options, visitor: call.visitor.clone(), base, read_only }
+        let is_streamed = call.header(header::ACCEPT).contains("text/event-stream");
+        Self { options, visitor: call.visitor.clone(), base, read_only, is_streamed }
     }
 
     /// Whether the visitor may see what jobs print.
@@ -51,6 +55,11 @@ impl PageContext {
     /// Returns why the visitor may not act, in a sentence; `None` if it may.
     pub(super) fn read_only(&self) -> Option<&'static str> {
         self.read_only
+    }
+
+    /// Whether the visitor's browser has the page, and is sent changes.
+    pub(super) fn is_streamed(&self) -> bool {
+        self.is_streamed
     }
 
     /// Returns the path before every link.

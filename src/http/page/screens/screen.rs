@@ -1,9 +1,10 @@
 //! What each page shows, read from the board.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{Response, StatusCode, header};
+use axum::http::{Response, StatusCode};
 
 use crate::http::board::EndedRun;
 use crate::http::page::answer::{LOADED_AGAIN, error_page, html, unshown_page};
@@ -29,10 +30,16 @@ use super::context::{PageContext, store_sight};
 use super::output::seen_output;
 use super::past::picture;
 use super::stream::stream_of;
-use super::unread::{unread_home, unread_job};
+use super::unread::{is_told_by_the_file, unread_home, unread_job};
 
 /// The longest time that may be asked about, in characters.
 const LONGEST_TIME: usize = 64;
+
+/// Reading how more jobs than this stand takes longer than somebody waits for a page without noticing.
+const MANY_JOBS: usize = 1_000;
+
+/// For so long the first page waits for that; then it shows what the file tells, and its stream brings the rest.
+pub(super) const SOON: Duration = Duration::from_millis(50);
 
 /// Of so many jobs with problems, what they did last is read.
 const MOST_TROUBLED: usize = 50;
@@ -57,8 +64,6 @@ pub(super) struct RunScreen {
     run: RunId,
     /// The byte of its output before which the page shows it; `None`: its end.
     before: Option<u64>,
-    /// Whether its browser is sent changes, and has what was printed before.
-    is_streamed: bool,
     /// How it ended, with the end of what it printed, once that was read.
     ended: Option<Box<TickView>>,
     /// What was last known of it.
@@ -86,7 +91,7 @@ pub(super) async fn run(shared: Arc<HttpState>, call: AdmittedRequest) -> Respon
     match job_of(&call).zip(run) {
         Some((job, run)) => {
             let before = call.query("before").and_then(|before| before.parse().ok());
-            let screen = RunScreen { job, run, before, is_streamed: false, ended: None, known: None };
+            let screen = RunScreen { job, run, before, ended: None, known: None };
             answered(PageScreen::Run(screen), shared, call).await
         }
         None => error_page(no_run_id(), &shared.options.borrow(), &call.parts.headers),
@@ -113,10 +118,7 @@ pub(super) fn no_such_page() -> ProblemDetails {
 /// Answers with a page, or with the stream of its changes.
 async fn answered(mut screen: PageScreen, shared: Arc<HttpState>, call: AdmittedRequest) -> Response<Body> {
     let context = PageContext::of(&shared, &call);
-    if call.header(header::ACCEPT).contains("text/event-stream") {
-        if let PageScreen::Run(screen) = &mut screen {
-            screen.is_streamed = true;
-        }
+    if context.is_streamed() {
         return stream_of(screen, context, shared, &call);
     }
     match screen.parts(&shared, &context).await {
@@ -169,7 +171,12 @@ async fn home_screen(
     shared: &HttpState,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
-    let listed = match shared.board.list().await {
+    let is_shown_soon = shared.options.borrow().jobs.len() > MANY_JOBS && is_told_by_the_file(address);
+    let listed = match is_shown_soon && !context.is_streamed() {
+        true => shared.board.list_within(SOON).await,
+        false => shared.board.list().await,
+    };
+    let listed = match listed {
         Ok(listed) => listed,
         Err(unread) => {
             let jobs = shared.board.unread_jobs().ok_or(unread)?;
@@ -248,7 +255,8 @@ async fn job_screen(
     let view = match shared.board.view_one(job).await {
         Ok(view) => view,
         Err(unread) => {
-            let jobs = shared.board.unread_jobs().ok_or_else(|| unread.clone())?;
+            let jobs = shared.board.unread_jobs().filter(|jobs| jobs.is_store_away);
+            let jobs = jobs.ok_or_else(|| unread.clone())?;
             let parts = unread_job(job, at, &jobs, shared, context).await;
             return parts.ok_or_else(|| unread.into());
         }
@@ -323,7 +331,7 @@ impl RunScreen {
         let Some(state) = view.snapshot.jobs.first() else { return Err(no_such_page()) };
         let known = state.past().find(|tick| tick.run == Some(self.run));
         let is_running = known.as_ref().is_some_and(|tick| tick.outcome == Outcome::Running);
-        let is_enough = is_running || self.is_streamed && known.is_some();
+        let is_enough = is_running || context.is_streamed() && known.is_some();
         if !is_enough && self.ended.is_none() {
             // Without it, the page shows what the board knows.
             let past = read(&self.job, shared).await.map(|snapshot| snapshot.jobs).unwrap_or_default();
@@ -335,7 +343,8 @@ impl RunScreen {
             return Err(problem.help(format!("the store keeps the newest {KEPT_ENTRIES} ticks of each job")));
         };
         let sight;
-        let output = match self.is_streamed {
+        // A browser that is sent changes has what was printed before.
+        let output = match context.is_streamed() {
             true => RunOutput::Untouched,
             false if !context.sees_output() => RunOutput::Hidden,
             false => {

@@ -9,6 +9,8 @@ use tokio::time::sleep;
 use crate::http::testing::{Served, ServedAnswer, TOKENS, tokens};
 use crate::job::JobName;
 
+use super::screen;
+
 /// A request of the visitor with this token.
 fn with_token(request: Builder, token: &str) -> Builder {
     request.header("authorization", format!("Bearer {token}")).header("accept", "text/html")
@@ -84,6 +86,41 @@ async fn a_page_opened_without_the_store_lists_the_jobs_and_makes_up_no_state() 
         served.send(Request::get("/").header("authorization", format!("Bearer {}", TOKENS[1])), "").await;
     assert!(home.body.contains("<tr id=\"job-backup\" class=\"failing\">"), "{}", home.body);
     assert!(!home.body.contains("is not known") && !home.body.contains(again), "{}", home.body);
+}
+
+#[tokio::test]
+async fn the_first_page_of_many_jobs_shows_the_file_at_once_and_the_store_once_it_is_read() {
+    let served = Served::new().await.with_tokens();
+    served.define_more(1_000);
+    let home = opened(&served, "/?q=a").await.body;
+    for text in [
+        "<h1 id=\"troubles-h\">The store is being read</h1>",
+        "<span>store answers</span>",
+        "<tr id=\"job-backup\" class=\"unknown\">",
+        "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>",
+    ] {
+        assert!(home.contains(text), "{text}\n{home}");
+    }
+    served.report(false);
+    served.shared.board.list().await.expect("it is read");
+    let changes = served.beginning("/?q=a", "text/event-stream", true).await;
+    for text in ["<tr id=\"job-backup\" class=\"failing\">", "1 of 1003 jobs needs you"] {
+        assert!(changes.contains(text), "{text}\n{changes}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_page_of_many_jobs_waits_for_the_store_if_only_it_tells_which_are_wanted() {
+    let served = Served::new().await.with_tokens();
+    served.define_more(1_000);
+    let failing = opened(&served, "/?is=failing");
+    let answers = async {
+        sleep(screen::SOON * 3).await;
+        served.report(false);
+    };
+    let (failing, ()) = tokio::join!(failing, answers);
+    assert!(failing.body.contains("<tr id=\"job-backup\" class=\"failing\">"), "{}", failing.body);
+    assert!(!failing.body.contains("is being read"), "{}", failing.body);
 }
 
 #[tokio::test]

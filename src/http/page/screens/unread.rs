@@ -1,4 +1,5 @@
-//! What pages show while nothing was read, as the store does not answer: the jobs of the file, and their coming ticks.
+//! What pages show while nothing was read, as the store does not answer or is being read: the jobs of the file, and their
+//! coming ticks.
 
 use crate::http::acts::LastActs;
 use crate::http::board::UnreadJobs;
@@ -15,6 +16,11 @@ use super::screen::no_store;
 /// The only condition of a job that the file tells.
 const KNOWN: JobCondition = JobCondition::Disabled;
 
+/// Whether the file tells which jobs an address asks for.
+pub(super) fn is_told_by_the_file(address: &HomeAddress) -> bool {
+    address.job_condition().is_none_or(|condition| condition == KNOWN)
+}
+
 /// Returns the parts of the first page.
 pub(super) fn unread_home(address: &HomeAddress, jobs: &UnreadJobs, frame: &PageFrame<'_>) -> Vec<PagePart> {
     let condition = address.job_condition().filter(|condition| *condition == KNOWN);
@@ -29,7 +35,7 @@ pub(super) fn unread_home(address: &HomeAddress, jobs: &UnreadJobs, frame: &Page
         matching: (page.wanted, JOBS_PER_PAGE),
         last_acts: &[],
         picture: None,
-        store: StoreSight::Unread(jobs.answered),
+        store: if jobs.is_store_away { StoreSight::Unread(jobs.answered) } else { StoreSight::Reading },
     };
     home_parts(frame, &facts)
 }

@@ -16,6 +16,8 @@ use super::times::{RelativeTime, UtcTime};
 pub(crate) enum StoreSight {
     /// It answers.
     Answers,
+    /// It answers, and the board has read nothing yet.
+    Reading,
     /// It has not answered since then; everything on the page is as old.
     AwaySince(UtcMillis),
     /// It does not answer, and the board has read nothing; with the time of its last answer to this replica.
@@ -25,7 +27,12 @@ pub(crate) enum StoreSight {
 impl StoreSight {
     /// Whether anything was read of it.
     pub(crate) const fn is_read(self) -> bool {
-        !matches!(self, Self::Unread(_))
+        !matches!(self, Self::Reading | Self::Unread(_))
+    }
+
+    /// Whether it does not answer.
+    const fn is_away(self) -> bool {
+        matches!(self, Self::AwaySince(_) | Self::Unread(_))
     }
 }
 
@@ -55,12 +62,12 @@ pub(crate) fn top_part(
     store: StoreSight,
 ) -> PagePart {
     let answered = match store {
-        StoreSight::Answers => None,
+        StoreSight::Answers | StoreSight::Reading => None,
         StoreSight::AwaySince(at) => Some(at),
         StoreSight::Unread(at) => at,
     };
     let answered = answered.map(|at| RelativeTime { at, now: frame.now });
-    let is_away = store != StoreSight::Answers;
+    let is_away = store.is_away();
     let statements = match store.is_read() {
         true => vec![
             replicas(snapshot, problems),

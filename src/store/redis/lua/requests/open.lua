@@ -35,10 +35,11 @@ adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
 raise_floor(number(ARGV[27]))
 -- Extends the wait to the longest lease that the caller remembers: for a record that was never granted, and was created by
--- a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten.
-local remembered = longest_of(lease, 0, largest)
+-- a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten. A caller that
+-- has been calm for that lease adds nothing: a lock from before that is over, and the wait may be forgotten already.
+local remembered, calm = longest_of(lease, 0, largest), number(ARGV[24])
 local is_made_anew = record.run == '' or record.phase ~= 'running' and record['until'] > now
-if is_made_anew and remembered > math.max(lease, record.lease) then
+if calm < remembered and is_made_anew and remembered > math.max(lease, record.lease) then
   record['until'] = plus(record['until'], remembered - record.lease)
   record.lease, changed = remembered, true
 end
@@ -62,8 +63,8 @@ if earlier > 0 and not is_opened then
 end
 -- Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era: then
 -- no caller holds one.
-local calm = number(ARGV[24]) --[[protection: calm, off: MAX]]
-local is_waited_for = record.run == '' and record['until'] <= now and calm >= record.lease
+local watched = calm --[[protection: calm, off: MAX]]
+local is_waited_for = record.run == '' and record['until'] <= now and watched >= record.lease
 local is_free = record.phase ~= 'running' and (record['until'] == 0 or is_waited_for)
 if ARGV[23] == '1' and is_free and record.lease > lease then
   record.lease, changed = lease, true
