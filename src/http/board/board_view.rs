@@ -189,13 +189,16 @@ impl Board {
 
     /// Returns how all jobs stand. It is at most half a second older than what is known.
     pub(crate) async fn list(&self) -> Result<BoardList, Unread> {
-        self.list_within(WAITS_FOR).await
+        self.see(|kept| self.list_of(kept)).await
     }
 
-    /// Returns how all jobs stand, as [`Board::list`] does, if that is read within a time.
-    pub(crate) async fn list_within(&self, wait: Duration) -> Result<BoardList, Unread> {
-        self.wait_until(wait, |_| true).await;
-        self.look(|kept| self.list_of(kept)).ok_or(Unread::Store)
+    /// Returns how all jobs stand, as [`Board::list`] does, if it was read; else that begins.
+    pub(crate) fn list_at_once(&self) -> Result<BoardList, Unread> {
+        let list = self.look(|kept| self.list_of(kept));
+        if list.is_none() {
+            self.asked.notify_one();
+        }
+        list.ok_or(Unread::Store)
     }
 
     /// Returns the jobs of the file while the board has read nothing; `None` after that.
@@ -248,7 +251,7 @@ impl Board {
     /// Returns what all replicas told within the last hour, as far as a timeline shows it, in the order of time. Waits a
     /// moment for what was not read yet.
     pub(crate) async fn news(&self) -> Vec<TimelineNews> {
-        self.wait_until(WAITS_FOR, |_| self.recent().is_read()).await;
+        self.wait_until(|_| self.recent().is_read()).await;
         let own = self.own.recent();
         let now = self.store_now().unwrap_or_else(|| self.clock.utc());
         self.recent().with(own.iter().filter_map(TimelineNews::of), now)
@@ -326,9 +329,9 @@ impl Board {
         Some(change(kept))
     }
 
-    /// Waits until what is kept is enough, for this time at most, and not while the store does not answer.
-    async fn wait_until(&self, wait: Duration, is_enough: impl Fn(&mut LookedAt) -> bool) {
-        let until = Instant::now() + wait;
+    /// Waits until what is kept is enough, a moment at most, and not while the store does not answer.
+    async fn wait_until(&self, is_enough: impl Fn(&mut LookedAt) -> bool) {
+        let until = Instant::now() + WAITS_FOR;
         let mut reads = self.reads.subscribe();
         while !self.look(&is_enough).unwrap_or(false) && !self.facts.borrow().is_store_away {
             self.asked.notify_one();
@@ -340,7 +343,7 @@ impl Board {
 
     /// Looks at what is kept, once how all jobs stand was read.
     async fn see<T>(&self, see: impl Fn(&mut LookedAt) -> T) -> Result<T, Unread> {
-        self.wait_until(WAITS_FOR, |_| true).await;
+        self.wait_until(|_| true).await;
         self.look(see).ok_or(Unread::Store)
     }
 
@@ -377,7 +380,7 @@ impl Board {
     }
 
     async fn view_jobs(&self, jobs: Option<&[JobName]>) -> Result<BoardView, Unread> {
-        self.wait_until(WAITS_FOR, |kept| self.note_view(kept, jobs)).await;
+        self.wait_until(|kept| self.note_view(kept, jobs)).await;
         self.look(|kept| self.view_of(kept, jobs)).ok_or(Unread::Store)
     }
 

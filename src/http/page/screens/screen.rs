@@ -1,7 +1,6 @@
 //! What each page shows, read from the board.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
@@ -35,11 +34,9 @@ use super::unread::{is_told_by_the_file, unread_home, unread_job};
 /// The longest time that may be asked about, in characters.
 const LONGEST_TIME: usize = 64;
 
-/// Reading how more jobs than this stand takes longer than somebody waits for a page without noticing.
+/// Reading how more jobs than this stand takes longer than a page should. Until it was read, the first page shows what the file
+/// tells, and its stream brings the rest.
 const MANY_JOBS: usize = 1_000;
-
-/// For so long the first page waits for that; then it shows what the file tells, and its stream brings the rest.
-pub(super) const SOON: Duration = Duration::from_millis(50);
 
 /// Of so many jobs with problems, what they did last is read.
 const MOST_TROUBLED: usize = 50;
@@ -171,9 +168,9 @@ async fn home_screen(
     shared: &HttpState,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
-    let is_shown_soon = shared.options.borrow().jobs.len() > MANY_JOBS && is_told_by_the_file(address);
-    let listed = match is_shown_soon && !context.is_streamed() {
-        true => shared.board.list_within(SOON).await,
+    let is_shown_at_once = shared.options.borrow().jobs.len() > MANY_JOBS && is_told_by_the_file(address);
+    let listed = match is_shown_at_once && !context.is_streamed() {
+        true => shared.board.list_at_once(),
         false => shared.board.list().await,
     };
     let listed = match listed {

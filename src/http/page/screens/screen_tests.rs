@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use axum::http::Request;
 use axum::http::request::Builder;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::http::testing::{Served, ServedAnswer, TOKENS, tokens};
 use crate::job::JobName;
-
-use super::screen;
 
 /// A request of the visitor with this token.
 fn with_token(request: Builder, token: &str) -> Builder {
@@ -115,9 +114,10 @@ async fn the_first_page_of_many_jobs_waits_for_the_store_if_only_it_tells_which_
     served.define_more(1_000);
     let failing = opened(&served, "/?is=failing");
     let answers = async {
-        sleep(screen::SOON * 3).await;
+        yield_now().await;
         served.report(false);
     };
+    // The page is asked for before the store answers.
     let (failing, ()) = tokio::join!(failing, answers);
     assert!(failing.body.contains("<tr id=\"job-backup\" class=\"failing\">"), "{}", failing.body);
     assert!(!failing.body.contains("is being read"), "{}", failing.body);
