@@ -65,10 +65,7 @@ fn a_record_that_was_never_granted_waits_for_as_long_as_anybody_remembers() {
         let mut book = Book::new(memory);
         book.open(|_| {});
         book.pass(secs(1));
-        book.open(|open| {
-            agreed(open);
-            open.caller.calm = LONG - secs(1);
-        });
+        book.open(agreed);
         let until = LeaseInstant(book.lease_end(600).0 - 1_000);
         assert_eq!((book.record().locked_until, book.record().lease), (until, LONG));
         // It is the wait of a job's own lease that a new job is spared.
@@ -91,18 +88,20 @@ fn a_wait_that_is_over_is_not_remembered() {
 }
 
 #[test]
-fn a_calm_caller_that_still_remembers_a_forgotten_lease_does_not_bring_the_wait_back() {
-    let calm = |open: &mut Open| {
-        agreed(open);
-        open.caller.calm = LONG;
-    };
+fn a_forgotten_wait_does_not_come_back_with_a_caller_that_still_remembers_it() {
     let mut book = Book::new(Memory::Forgetful);
+    let made = book.lease_end(0);
     book.open(|open| open.caller.largest_lease = LONG);
     book.pass(LONG);
-    book.open(calm);
-    let until = book.record().locked_until;
-    book.pass(secs(1));
-    book.open(calm);
-    assert_eq!((book.record().lease, book.record().locked_until), (LEASE, until));
-    assert!(is_won(&book.claim(tick(601.0), |claim| claim.caller.calm = LONG)));
+    book.open(|open| (open.files_agree, open.caller.calm) = (true, LONG));
+    assert_eq!((book.record().lease, book.record().locked_until), (LEASE, made.plus(LEASE)));
+    for _ in 0..2 {
+        book.pass(secs(1));
+        book.open(|open| (open.caller.largest_lease, open.caller.calm) = (LONG, secs(10)));
+        assert_eq!((book.record().lease, book.record().locked_until), (LONG, made.plus(LONG)));
+    }
+    // A longer one is waited for from when the record was made.
+    book.open(|open| (open.caller.largest_lease, open.caller.calm) = (LONG * 2, secs(10)));
+    assert_eq!(book.record().locked_until, made.plus(LONG * 2));
+    assert_eq!(book.claim(tick(602.0), |claim| claim.caller.calm = LONG * 2), held_for(LONG * 2 - secs(602)));
 }

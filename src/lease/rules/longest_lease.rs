@@ -18,13 +18,9 @@ impl Caller {
 
 impl Transition<'_> {
     /// Extends the wait to the longest lease that the caller remembers: for a record that was never granted, and was created by
-    /// a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten. A caller
-    /// that has been calm for that lease adds nothing: a lock from before that is over, and the wait may be forgotten already.
+    /// a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten.
     pub(crate) fn wait_for_remembered(&mut self, open: &Open) {
         let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
-        if open.caller.calm >= remembered {
-            return;
-        }
         let lease_now = self.server.lease_now;
         let record = self.record_mut();
         let is_waited_for = record.run.is_none() || !record.is_running() && record.locked_until > lease_now;
@@ -36,14 +32,19 @@ impl Transition<'_> {
     }
 
     /// Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era:
-    /// then no caller holds one.
+    /// then no caller holds one. A wait for it that is over becomes as much shorter: a caller that still remembers that lease
+    /// makes it as long as it was, and it is over all the same.
     pub(crate) fn forget_longer(&mut self, open: &Open) {
         let (lease_now, calm) = (self.server.lease_now, self.calm(&open.caller));
         let record = self.record_mut();
         let is_waited_for = record.run.is_none() && record.locked_until <= lease_now && calm >= record.lease;
         let is_free = !record.is_running() && (record.locked_until == LeaseInstant::FREE || is_waited_for);
-        if open.files_agree && is_free {
-            record.lease = record.lease.min(open.lease);
+        if open.files_agree && is_free && record.lease > open.lease {
+            if record.locked_until != LeaseInstant::FREE {
+                let shorter = record.locked_until.minus(record.lease.saturating_sub(open.lease));
+                record.locked_until = shorter.max(LeaseInstant(LeaseInstant::FREE.0 + 1));
+            }
+            record.lease = open.lease;
         }
     }
 }

@@ -109,7 +109,7 @@ async fn the_first_page_of_many_jobs_shows_the_file_at_once_and_the_store_once_i
 }
 
 #[tokio::test]
-async fn the_first_page_of_many_jobs_waits_for_the_store_if_only_it_tells_which_are_wanted() {
+async fn the_first_page_of_many_jobs_waits_for_the_store_where_the_file_cannot_tell() {
     let served = Served::new().await.with_tokens();
     served.define_more(1_000);
     let failing = opened(&served, "/?is=failing");

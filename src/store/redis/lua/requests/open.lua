@@ -35,11 +35,10 @@ adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
 raise_floor(number(ARGV[27]))
 -- Extends the wait to the longest lease that the caller remembers: for a record that was never granted, and was created by
--- a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten. A caller that
--- has been calm for that lease adds nothing: a lock from before that is over, and the wait may be forgotten already.
-local remembered, calm = longest_of(lease, 0, largest), number(ARGV[24])
+-- a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten.
+local remembered = longest_of(lease, 0, largest)
 local is_made_anew = record.run == '' or record.phase ~= 'running' and record['until'] > now
-if calm < remembered and is_made_anew and remembered > math.max(lease, record.lease) then
+if is_made_anew and remembered > math.max(lease, record.lease) then
   record['until'] = plus(record['until'], remembered - record.lease)
   record.lease, changed = remembered, true
 end
@@ -62,11 +61,13 @@ if earlier > 0 and not is_opened then
   if record.mark ~= mark or record.lease ~= lasts then changed = true end
 end
 -- Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era: then
--- no caller holds one.
-local watched = calm --[[protection: calm, off: MAX]]
-local is_waited_for = record.run == '' and record['until'] <= now and watched >= record.lease
+-- no caller holds one. A wait for it that is over becomes as much shorter: a caller that still remembers that lease makes it
+-- as long as it was, and it is over all the same.
+local calm = number(ARGV[24]) --[[protection: calm, off: MAX]]
+local is_waited_for = record.run == '' and record['until'] <= now and calm >= record.lease
 local is_free = record.phase ~= 'running' and (record['until'] == 0 or is_waited_for)
 if ARGV[23] == '1' and is_free and record.lease > lease then
+  if record['until'] > 0 then record['until'] = math.max(record['until'] - (record.lease - lease), 1) end
   record.lease, changed = lease, true
 end
 -- Keeps the ticks decided that the caller knows to have run, if the store forgot them; also those that a clock which was
