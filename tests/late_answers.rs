@@ -16,7 +16,7 @@ use solocron::events::{Event, Events};
 use solocron::hold::{LeaseFile, Stop};
 use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, Verdict};
 use solocron::lease::{Act, Answer, HistoryEntry, Operate, Record, Reply, Request};
-use solocron::replica::{Reload, Replica};
+use solocron::replica::{LoadedFile, Reload, Replica};
 use solocron::run::{Guards, Job, JobOutput, RunLogs};
 use solocron::store::{
     Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, LocalStore, Pulse, Replied, Slip,
@@ -465,18 +465,16 @@ async fn load_during_the_claim(
         reached.notified().await;
         let (config, jobs) = loaded(folder.path(), text);
         let (done, is_done) = oneshot::channel();
-        let file = config.fingerprint;
-        let reload = Reload {
+        let file = LoadedFile {
             jobs,
-            file,
+            hash: config.fingerprint,
             expected_replicas: None,
             drain: DEADLINE,
             labels: Vec::new(),
             max_running: None,
             retention: RETENTION,
-            done,
         };
-        reloads.send(reload).await.expect("the replica listens");
+        reloads.send(Reload { file, done }).await.expect("the replica listens");
         is_done.await.expect("it takes the file over");
         let granted = record_in(&store).await.run;
         if comes {

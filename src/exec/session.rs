@@ -21,6 +21,7 @@ use crate::lease::{Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Rep
 use crate::run::{Ended, Identity, JobOutput, RunLogs};
 use crate::store::StoreError;
 use crate::store::clock::Known;
+use crate::store::clock::shared::SharedStoreClock;
 use crate::time::{BootInstant, UtcMillis};
 
 use super::acquire::{AcquireError, Asking, Held, Next, chance};
@@ -69,14 +70,14 @@ impl ExecSession {
             output: JobOutput::File,
             events,
             traffic: Traffic::default(),
-            store_clock: std::sync::Mutex::default(),
+            store_clock: SharedStoreClock::default(),
         });
         let store_watch = Arc::new(StoreWatch::new(Arc::clone(&context), lock.clone()));
         let pace = Pace::new(lease, kill_grace);
         Self {
             context,
             store_watch,
-            handle: LockHandle::new(kill_grace),
+            handle: LockHandle::new(),
             tasks: JoinSet::new(),
             asking,
             lock,
@@ -128,12 +129,12 @@ impl ExecSession {
         self.store_watch.listen().await?;
         let known = self.store_watch.knows().await?;
         let (wall, now) = (self.context.clock.utc(), self.context.clock.boot());
-        let earlier = self.context.read_store_clock(|store_clock| store_clock.earlier(wall, now));
+        let earlier = self.context.store_clock.read(|store_clock| store_clock.earlier(wall, now));
         let earlier = earlier.unwrap_or(UtcMillis(0));
         let open = Open::by_exec(self.caller(), self.lease, wall);
         let open = Open { is_known_job: known, latest_of_earlier_eras: earlier, ..open };
         let reply = self.context.store.submit(&self.lock, &Request::Open(open)).await?;
-        self.context.hear(&reply);
+        self.context.store_clock.hear(&reply);
         if matches!(reply.answer, Answer::Opened { .. }) {
             self.store_watch.enroll().await?;
         }
@@ -163,7 +164,7 @@ impl ExecSession {
             Ok(reply) => reply,
             Err(error) => return Err(self.failed(&error, sent)),
         };
-        self.context.hear(&reply);
+        self.context.store_clock.hear(&reply);
         let held = self.holder_of(&reply).await;
         let next = self.asking.answered(&reply.answer, || held, self.context.clock.boot(), chance());
         let Next::Start { fence, tries, started } = next else {
@@ -237,7 +238,7 @@ impl ExecSession {
     pub(super) async fn give_back(&mut self) {
         self.tasks.shutdown().await;
         if let Some(run) = self.asking.doubt() {
-            let era = self.first_era(run, &self.context.era());
+            let era = self.first_era(run, &self.context.store_clock.era());
             self.abandon(Doubt { run, era, edited: false }).await;
         }
     }

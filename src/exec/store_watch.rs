@@ -66,7 +66,7 @@ impl StoreWatch {
 
     fn learn(&self, reading: ClockReading, pulse: &Pulse) -> ClockNews {
         let mut learned = ClockNews::First;
-        let mut store_clock = self.context.store_clock();
+        let mut store_clock = self.context.store_clock.lock();
         match store_clock.as_mut() {
             Some(store_clock) => learned = store_clock.learn(reading, &pulse.era),
             None => *store_clock = Some(StoreClock::first(reading, pulse.era.clone())),

@@ -26,7 +26,7 @@ impl HeldLock {
         self.tell_end(attempt, ended, at);
         let finish = self.note_end(attempt, ended, at).await;
         self.context.traffic.start_priority.wait_for_starts().await;
-        self.handle.run_ended.cancel();
+        self.handle.end(self.run.run);
         let recorded = async {
             self.rest_until(Instant::now() + self.finish_turn.wait(self.context.store_time())).await;
             self.record(Request::Finish(finish)).await;
@@ -37,7 +37,7 @@ impl HeldLock {
 
     /// Gives back a lock under which nothing was started.
     pub(crate) async fn abandon(&self, log: RunLog, ended: &Ended) {
-        self.handle.run_ended.cancel();
+        self.handle.end(self.run.run);
         let reason = ended.verdict.reason.unwrap_or(Reason::Late);
         self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
         let abandon = Doubt { run: self.run.run, era: self.era.clone(), edited: false }.abandon();
@@ -73,7 +73,7 @@ impl HeldLock {
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),
-            leapt: self.context.leapt(),
+            leapt: self.context.store_clock.leapt(),
         };
         self.context.lease_file.keep(&self.run.job, LeaseNote::Ended(finish.clone())).await;
         finish

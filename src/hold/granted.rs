@@ -10,6 +10,7 @@ use super::attempts::Retries;
 use super::start_gate::StartGate;
 
 /// A lock that was just granted.
+#[derive(Debug)]
 pub(crate) struct Grant {
     /// The first attempt.
     pub(crate) launch: Launch,

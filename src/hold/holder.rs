@@ -203,11 +203,11 @@ impl HeldLock {
 
     fn renew(&self, now: BootInstant) -> Renewing {
         let context = Arc::clone(&self.context);
-        let expect = context.read_store_clock(|store_clock| store_clock.store_time(now)).unwrap_or_default();
-        let leapt = context.leapt();
+        let expect = context.store_clock.read(|store_clock| store_clock.store_time(now)).unwrap_or_default();
+        let leapt = context.store_clock.leapt();
         let request = Request::Renew(Renew { lease: self.grant.lease.clone(), expect, leapt });
         let job = self.run.job.clone();
-        let era = context.era();
+        let era = context.store_clock.era();
         Box::pin(async move { (now, era, context.store.submit(&job, &request).await) })
     }
 

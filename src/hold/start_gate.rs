@@ -19,7 +19,7 @@ use super::handle::LockHandle;
 type GateWait = Shared<BoxFuture<'static, ()>>;
 
 /// A replica that was held up for longer than this at an instant may have missed what happened meanwhile.
-const OVERSLEPT: Duration = Duration::from_secs(1);
+pub(crate) const OVERSLEPT: Duration = Duration::from_secs(1);
 
 /// What a run waits for: the instant of its tick, or nothing.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,8 @@ use crate::store::{Beat, Grade, LIVE_FOR, Peer};
 use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::cluster::heartbeat::Exchange;
-use super::driver::Driver;
+use super::core::Core;
+use super::runtime::Runtime;
 use super::tick::claiming::Contest;
 
 /// A tick that has waited for longer than this waits for a lock: claims for it are spread over less.
@@ -81,7 +82,7 @@ impl ReplicaFacts {
     }
 }
 
-impl Driver {
+impl Runtime {
     /// Takes from an exchange what the next report needs.
     pub(super) fn hear_for_report(&self, exchange: &Exchange) {
         if self.facts.receiver_count() == 0 {
@@ -99,34 +100,39 @@ impl Driver {
     }
 
     /// Reports what this replica is doing now.
-    pub(super) fn report(&self) {
+    pub(super) fn report_facts(&self) {
         if self.facts.receiver_count() == 0 {
             return;
         }
-        let now = self.context.now();
+        self.facts.send_modify(|facts| {
+            self.core.describe(facts);
+            facts.guards = (self.context.guards.ready() + self.handles.len()) as u64;
+            facts.run_log_bytes = self.context.logs.log_bytes();
+            facts.is_disk_ok = self.context.logs.is_disk_ok();
+        });
+    }
+}
+
+impl Core {
+    /// Writes into `facts` what the core knows.
+    fn describe(&self, facts: &mut ReplicaFacts) {
+        let now = self.now();
         let active: Vec<&Contest> = self.contests.values().filter(|contest| !contest.is_retired()).collect();
-        let guards = self.context.guards.ready() + self.handles.len();
-        let ticks_waiting = TicksWaiting {
+        facts.is_draining = self.draining;
+        facts.ahead_ms = self.at.wall.0.saturating_sub(now.0);
+        facts.is_clock_off = self.health.clock_skew.ahead_ms().is_some();
+        facts.unopened_jobs = active.iter().filter(|contest| contest.is_unopened()).count();
+        facts.ticks_waiting = TicksWaiting {
             for_lock: count(&active, |contest| contest.waits_since(now).is_some_and(|late| late > LATE)),
             for_answer: count(&active, |contest| contest.is_asking()),
             for_slot: self.capacity.waiting() as u64,
         };
-        self.facts.send_modify(|facts| {
-            facts.is_draining = self.draining;
-            facts.ahead_ms = self.context.clock.utc().0.saturating_sub(now.0);
-            facts.is_clock_off = self.health.clock_skew.ahead_ms().is_some();
-            facts.unopened_jobs = active.iter().filter(|contest| contest.is_unopened()).count();
-            facts.ticks_waiting = ticks_waiting;
-            facts.locks_held = self.handles.len() as u64;
-            facts.concerns_error = self.inspection.count(Grade::Error);
-            facts.concerns_warning = self.inspection.count(Grade::Warning);
-            facts.guards = guards as u64;
-            facts.run_log_bytes = self.context.logs.log_bytes();
-            facts.is_disk_ok = self.context.logs.is_disk_ok();
-            facts.beat = Some(self.beat.borrow().clone());
-            facts.expected_replicas = self.health.expected;
-            facts.max_running = self.capacity.limit();
-        });
+        facts.locks_held = self.runs.len() as u64;
+        facts.concerns_error = self.inspection.count(Grade::Error);
+        facts.concerns_warning = self.inspection.count(Grade::Warning);
+        facts.beat = Some(self.beat.clone());
+        facts.expected_replicas = self.health.expected;
+        facts.max_running = self.capacity.limit();
     }
 }
 

@@ -1,15 +1,15 @@
-//! A replica: plans ticks, claims them, watches the others, recovers after a loss. Pure steps decide; the driver performs what
-//! they decide.
+//! A replica: plans ticks, claims them, watches the others, recovers after a loss. The core decides, in steps that neither wait
+//! nor read a clock; the runtime performs what it decides.
 
 mod cluster;
 mod control;
-mod driver;
-mod errand;
+mod core;
 mod facts;
 mod moves;
 mod recovery;
 #[expect(clippy::module_inception, reason = "the replica itself is what the module is about")]
 mod replica;
+mod runtime;
 #[cfg(test)]
 mod simulation;
 mod tick;
@@ -17,7 +17,7 @@ mod tick;
 pub use cluster::roster::Roster;
 pub use control::manual::{is_order_void, order_waits};
 pub use facts::{ReplicaFacts, TicksWaiting};
-pub use replica::{Alive, Reload, Replica};
+pub use replica::{Alive, LoadedFile, Reload, Replica};
 pub use tick::action::{Action, Bid, Finding, Won};
 pub use tick::claiming::Contest;
 pub use tick::eligibility::Eligibility;

@@ -1,32 +1,31 @@
-//! Performs the actions that the contests decide, and passes the store's answers on to them.
+//! What a replica does about its ticks: takes the actions that the contests decide, and passes the store's answers on
+//! to them.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::events::event::Event;
 use crate::hold::attempts::{Retries, first_attempt};
 use crate::hold::give_back::Doubt;
 use crate::hold::granted::Grant;
-use crate::hold::handle::LockHandle;
-use crate::hold::holder::{ReleasedLock, keep};
-use crate::job::{JobName, Tick};
+use crate::hold::holder::ReleasedLock;
+use crate::hold::start_gate::StartGate;
+use crate::job::{JobName, RunId, Tick};
 use crate::lease::{Answer, Deadline, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 use crate::time::{BootInstant, UtcMillis};
 
-use super::driver::Driver;
-use super::errand;
-use super::errand::Done;
-use super::recovery::not_rerun;
+use super::control::notices::Notices;
+use super::core::{Core, Effect, OwnRun, RunStart};
 use super::tick::action::{Action, Bid, Finding, Won};
 use super::tick::claiming::Contest;
 
 /// The most claims that share one call to the store.
 const CLAIMS_TOGETHER: usize = 32;
 
-impl Driver {
+impl Core {
     /// Checks whether a tick of the job is due by `now`, and performs the action that follows.
     pub(super) fn look(&mut self, job: &JobName, now: UtcMillis) {
         if self.draining {
@@ -41,7 +40,7 @@ impl Driver {
             // A heartbeat notices when the store answers again; then all jobs are checked.
             if let Some(tick) = contest.unheard(now) {
                 let error = error.to_owned();
-                self.context.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
+                self.report(Event::TickUndecided { job: job.clone(), tick, error });
             }
             return;
         }
@@ -60,12 +59,9 @@ impl Driver {
             Action::Claim { bid, instead_of } => self.claim(job, &bid, instead_of),
             Action::Start { won, .. } if self.runs_itself(job) => self.refuse(job, won),
             Action::Start { won, sent } => self.start(job, won, sent),
-            Action::GiveBack(doubt) => {
-                self.give_back(job, doubt);
-                self.free_slot(job);
-            }
+            Action::GiveBack(doubt) => self.give_back(job, doubt),
             Action::Resync(at) => {
-                self.resync.notify_one();
+                self.beats_now = true;
                 self.alarms.push(Reverse((at, job.clone())));
             }
         }
@@ -78,10 +74,11 @@ impl Driver {
         if bid.unfit.is_none() {
             self.capacity.take(job);
         }
+        let (now, wall) = (self.now(), self.at.wall);
         let contest = self.contests.get_mut(job).expect("only a contest claims");
-        let caller =
-            self.context.caller(contest.known()).expect("no record is open before the store has answered");
-        let claim = contest.proposal().claim(bid, caller, self.context.now(), self.context.clock.utc());
+        let caller = self.store_clock.caller(&self.node, self.at.boot, contest.known());
+        let caller = caller.expect("no record is open before the store has answered");
+        let claim = contest.proposal().claim(bid, caller, now, wall);
         contest.claims(&claim);
         self.window.begin();
         match instead_of {
@@ -92,62 +89,39 @@ impl Driver {
                 }
             }
             Some(doubt) => {
-                self.errands.spawn(errand::claim_instead(
-                    Arc::clone(&self.context),
-                    job.clone(),
-                    claim,
-                    doubt,
-                ));
+                let claim = Box::new(claim);
+                self.effects.push(Effect::ClaimInstead { job: job.clone(), claim, doubt });
             }
         }
     }
 
-    /// Takes in the result of an errand.
-    pub(super) fn done(&mut self, done: Done) {
-        match done {
-            Done::Claimed { sent, answered, others } => {
-                if !others.is_empty() {
-                    self.errands.spawn(errand::claims_answered(sent, others));
-                }
-                answered.into_iter().for_each(|(job, replied)| self.claimed(&job, sent, replied));
-            }
-            Done::Recalled(orphans) => self.recalled(orphans),
-            Done::Opened { opened, told } => self.opened(opened, told),
-            Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
-            Done::Looked { job, record } => self.looked(&job, record),
-            Done::Marked { jobs, marks } => self.marked(&jobs, &marks),
-            Done::Searched { running, unread } => self.searched(&running, unread),
-            Done::Settled { run, settled } => self.settled_lost(&run, settled),
-            Done::Abandoned | Done::Announced | Done::Forgotten => {}
-            Done::Inspected(found) => self.inspected(found),
-            Done::Proven(job) => {
-                if let Some(contest) = self.contests.get_mut(&job) {
-                    contest.hurry(self.context.now());
-                }
-                self.look_at(&job, self.context.now());
-            }
+    /// Sends together all claims collected since the last call.
+    pub(super) fn send_claims(&mut self) {
+        if !self.claims.is_empty() {
+            self.effects.push(Effect::Claim(std::mem::take(&mut self.claims)));
         }
     }
 
-    fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
+    /// Takes in the answer to a claim, or that there was none.
+    pub(super) fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
         self.window.end();
         self.hear_answer(job, &result);
-        let now = self.context.now();
-        let sent = if Protection::DeadlineFromSending.is_on() { sent } else { self.context.clock.boot() };
+        let (now, boot) = (self.now(), self.at.boot);
+        let sent = if Protection::DeadlineFromSending.is_on() { sent } else { boot };
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let tick = contest.tick();
         let (finding, action) = match result {
             Ok(reply) => {
                 if reply.answer == Answer::Unsynced {
-                    self.late_claims.add(self.context.clock.boot());
+                    self.late_claims.add(boot);
                 }
-                let is_late = Deadline::of_job(contest.spec(), sent).is_over(self.context.clock.boot());
+                let is_late = Deadline::of_job(contest.spec(), sent).is_over(boot);
                 let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)
             }
             Err(error) => {
                 if let Some(tick) = tick.filter(|_| contest.first_failure()) {
-                    self.context.events.tell(unclaimed(job.clone(), tick, &error));
+                    self.effects.push(Effect::Report(unclaimed(job.clone(), tick, &error)));
                 }
                 (None, contest.failed(error.may_have_been_applied(), now))
             }
@@ -163,18 +137,20 @@ impl Driver {
         self.perform(job, action);
         // The next tick may be due already.
         self.look_at(job, now);
-        self.free_slot(job);
     }
 
-    /// Frees the job's slot, unless the job still needs it, and passes it on to jobs that wait for one.
-    pub(super) fn free_slot(&mut self, job: &JobName) {
-        let is_needed =
-            || self.may_be_granted(job) || self.handles.values().any(|(running, _)| running == job);
-        if self.capacity.is_unlimited() || is_needed() {
-            return;
+    /// Frees the slots that no run needs any more, and passes them on to the jobs that wait for one.
+    pub(super) fn pass_slots_on(&mut self) {
+        if !self.capacity.is_unlimited() {
+            let running: BTreeSet<&JobName> = self.runs.values().map(|own| &own.job).collect();
+            let (contests, notices) = (&self.contests, &self.notices);
+            self.capacity.free_all_but(|job| running.contains(job) || may_be_granted(contests, notices, job));
         }
-        self.capacity.free(job);
-        self.wake_slot_waiters();
+        while let Some(next) = self.capacity.call_next() {
+            let now = self.now();
+            self.contests.get_mut(&next).into_iter().for_each(|contest| contest.hurry(now));
+            self.look_at(&next, now);
+        }
     }
 
     /// Sets how many runs may be going at once. Those that are going keep their slots, however many they are.
@@ -182,58 +158,38 @@ impl Driver {
         if self.capacity.limit() == limit {
             return;
         }
-        let running = self.handles.values().map(|(job, _)| job);
-        let granted = self.contests.keys().filter(|job| self.may_be_granted(job));
-        let taken: HashSet<JobName> = running.chain(granted).cloned().collect();
+        let running = self.runs.values().map(|run| &run.job);
+        let granted = self.contests.keys().filter(|job| may_be_granted(&self.contests, &self.notices, job));
+        let taken: BTreeSet<JobName> = running.chain(granted).cloned().collect();
         self.capacity.resize(limit, taken);
-        self.hurry_ends();
-        self.wake_slot_waiters();
-    }
-
-    /// Whether this replica may be granted a run of the job at any moment.
-    fn may_be_granted(&self, job: &JobName) -> bool {
-        let may_be = |contest: &Contest| contest.is_asking() || contest.doubt().is_some();
-        self.contests.get(job).is_some_and(may_be) || self.notices.may_be_granted(job)
-    }
-
-    fn wake_slot_waiters(&mut self) {
-        while let Some(next) = self.capacity.call_next() {
-            let now = self.context.now();
-            self.contests.get_mut(&next).into_iter().for_each(|contest| contest.hurry(now));
-            self.look_at(&next, now);
-        }
     }
 
     pub(super) fn tell_finding(&mut self, job: &JobName, tick: Tick, finding: Finding) {
+        let spec = Arc::clone(self.contests[job].spec());
         let job = job.clone();
-        let spec = self.contests[&job].spec();
         // A run of this replica proves that it is alive by renewing; then the tick can be decided.
-        let own = finding.awaits_proof(spec, tick).and_then(|holder| self.handles.get(&holder.run));
-        let may_prove = |handle: &LockHandle| {
-            !handle.run_ended.is_cancelled() && handle.may_prove(self.context.clock.boot())
-        };
-        if let Some((_, handle)) = own.filter(|(_, handle)| !self.draining && may_prove(handle)) {
-            self.errands.spawn(errand::prove(job.clone(), handle.clone()));
+        if let Some(run) = finding.awaits_proof(&spec, tick).map(|holder| holder.run)
+            && let Some(own) = self.runs.get_mut(&run).filter(|_| !self.draining)
+            && own.may_prove(self.at.boot)
+        {
+            self.effects.push(Effect::Prove { job: job.clone(), run });
         }
         // If the holder is a run of this replica, it learns at once that it is replaced, without waiting for its
         // renewal.
-        if let Some((_, handle)) = finding.replaces(spec).and_then(|holder| self.handles.get(&holder.run)) {
-            StopOrder { reason: StopReason::Replaced, grace: handle.kill_grace }.give(&handle.stops);
+        if let Some(run) = finding.replaces(&spec).map(|holder| holder.run)
+            && let Some(own) = self.runs.get(&run)
+        {
+            let order = StopOrder { reason: StopReason::Replaced, grace: own.kill_grace };
+            self.effects.push(Effect::Stop { run, order });
         }
         let event = match finding {
             Finding::Decided { by, how } => Event::TickDecided { job, tick, holder: by, how },
-            Finding::NotRerun => {
-                let (context, spec) = (Arc::clone(&self.context), Arc::clone(spec));
-                self.errands.spawn(not_rerun::tell(context, spec, tick));
-                return;
-            }
-            Finding::Consumed(verdict) => {
-                Event::TickConsumed { job, tick, verdict, at: self.context.store_time() }
-            }
+            Finding::NotRerun => return self.effects.push(Effect::ExplainNotRerun { spec, tick }),
+            Finding::Consumed(verdict) => Event::TickConsumed { job, tick, verdict, at: self.store_time() },
             Finding::NewerSchema(schema) => Event::NewerSchema { job, schema },
             Finding::Held(holder) => Event::TickHeld { job, tick, holder: holder.map(|holder| holder.node) },
         };
-        self.context.events.tell(event);
+        self.report(event);
     }
 
     /// Starts the run that was granted.
@@ -241,7 +197,7 @@ impl Driver {
         self.capacity.take(job);
         let definition = self.jobs.get(job).expect("only a job of the file is contested");
         let spec = Arc::clone(&definition.spec);
-        let lease = won.lease(&spec, &self.context.node);
+        let lease = won.lease(&spec, &self.node);
         let identity = Identity {
             attempt: first_attempt(&spec, lease.tries),
             ..Identity::of(&spec.name, &lease, spec.schedule.local_text(won.tick))
@@ -254,52 +210,61 @@ impl Driver {
             era: won.era,
             waited: won.waited,
             sent,
-            start_gate: self.start_gates.of(
-                won.cause,
-                won.tick,
-                spec.start_deadline_of(won.tick),
-                &self.context,
-            ),
+            start_gate: StartGate::default(),
         };
-        let handle = LockHandle::new(spec.kill_grace);
-        if self.draining {
-            handle.no_more_attempts.cancel();
-        }
-        self.handles.insert(won.run, (spec.name.clone(), handle.clone()));
-        self.holders.spawn(keep(Arc::clone(&self.context), grant, handle));
+        let run = won.run;
+        self.runs.insert(run, OwnRun::new(spec.name.clone(), spec.kill_grace));
+        self.past.noted.insert(spec.name.clone());
+        let start_deadline = spec.start_deadline_of(won.tick);
+        let (decided, is_last_attempt) = (self.at.boot, self.draining);
+        let start = RunStart { grant, start_deadline, decided, is_last_attempt };
+        self.effects.push(Effect::Start(Box::new(start)));
         let lease_ms = u64::try_from(spec.lease.as_millis()).unwrap_or(u64::MAX);
-        let running = BeatRun { job: spec.name.clone(), run: won.run, lease_ms };
+        let running = BeatRun { job: spec.name.clone(), run, lease_ms };
         self.update_beat(|beat| beat.running.push(running));
+    }
+
+    /// Takes in that the replica's own run of the job has had time to prove that it is alive.
+    pub(super) fn proven(&mut self, job: &JobName) {
+        let now = self.now();
+        if let Some(contest) = self.contests.get_mut(job) {
+            contest.hurry(now);
+        }
+        self.look_at(job, now);
+    }
+
+    /// Takes in that nothing of a run is left.
+    pub(super) fn run_ended(&mut self, run: RunId) {
+        if let Some(own) = self.runs.get_mut(&run) {
+            own.has_ended = true;
+        }
     }
 
     /// Takes in that a run is over and recorded.
     pub(super) fn released(&mut self, lock: &ReleasedLock) {
-        self.handles.remove(&lock.run);
+        self.runs.remove(&lock.run);
         self.update_beat(|beat| beat.running.retain(|one| one.run != lock.run));
-        self.prune();
+        self.effects.push(Effect::PruneLogs(self.retention));
         if lock.cut_short.is_some() && self.reruns(&lock.job) {
             // The other replicas learn of it with their next heartbeat.
-            self.errands.spawn(errand::announce(Arc::clone(&self.context), lock.job.clone()));
+            self.effects.push(Effect::Announce(lock.job.clone()));
         }
+        let now = self.now();
         if let Some(contest) = self.contests.get_mut(&lock.job) {
             lock.given_back.into_iter().for_each(|tick| contest.given_back(tick));
             if let Some(tick) = lock.cut_short {
-                contest.cut_short_here(tick, Some(self.context.node.clone()), self.context.now());
+                contest.cut_short_here(tick, Some(self.node.clone()), now);
             }
-            contest.hurry(self.context.now());
+            contest.hurry(now);
         }
-        self.look_at(&lock.job, self.context.now());
-        self.free_slot(&lock.job);
+        self.look_at(&lock.job, now);
     }
+}
 
-    /// Deletes logs that are past their retention, outside of the loop.
-    pub(super) fn prune(&mut self) {
-        while self.pruning.try_join_next().is_some() {}
-        if self.pruning.is_empty() {
-            let (context, retention) = (Arc::clone(&self.context), self.retention);
-            self.pruning.spawn(async move { context.logs.prune(retention).await });
-        }
-    }
+/// Whether this replica may be granted a run of the job at any moment.
+fn may_be_granted(contests: &BTreeMap<JobName, Contest>, notices: &Notices, job: &JobName) -> bool {
+    let may_be = |contest: &Contest| contest.is_asking() || contest.doubt().is_some();
+    contests.get(job).is_some_and(may_be) || notices.may_be_granted(job)
 }
 
 /// Returns the event to log for a claim that failed.

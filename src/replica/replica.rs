@@ -16,8 +16,8 @@ use crate::run::{Guards, Job, JobOutput, RunLogs};
 use crate::store::Store;
 use crate::time::Clock;
 
-use super::driver::Driver;
 use super::facts::ReplicaFacts;
+use super::runtime::Runtime;
 use super::tick::ticker::TickerError;
 
 /// Everything that a replica needs.
@@ -69,17 +69,26 @@ impl Replica {
     ///
     /// The ticker could not be started.
     pub async fn run(self, stop: Stop) -> Result<(), TickerError> {
-        Driver::build(self).run(stop).await
+        Runtime::build(self).run(stop).await
     }
 }
 
-/// A jobs.toml that was loaded while the replica runs, of the same cluster and store. It takes effect as a whole.
+/// A jobs.toml that was loaded while the replica runs.
 #[derive(Debug)]
 pub struct Reload {
+    /// The file.
+    pub file: LoadedFile,
+    /// Receives the changes once they are in effect; dropped by a replica that drains.
+    pub done: oneshot::Sender<Changes>,
+}
+
+/// The content of a jobs.toml of the same cluster and store. It takes effect as a whole.
+#[derive(Debug)]
+pub struct LoadedFile {
     /// Every job, also those that are not enabled.
     pub jobs: BTreeMap<JobName, Job>,
     /// Hash of the file.
-    pub file: String,
+    pub hash: String,
     /// How many replicas the operator expects; `None`: it is not checked.
     pub expected_replicas: Option<u32>,
     /// How long runs may continue after the order to drain.
@@ -90,8 +99,6 @@ pub struct Reload {
     pub max_running: Option<u32>,
     /// How much of the run logs to retain.
     pub retention: LogRetention,
-    /// Receives the changes once they are in effect; dropped by a replica that drains.
-    pub done: oneshot::Sender<Changes>,
 }
 
 /// A callback by which a replica shows that it makes progress.

@@ -3,10 +3,12 @@
 
 mod boot;
 mod clock;
+mod now;
 mod system;
 mod utc;
 
 pub use boot::BootInstant;
 pub use clock::{Clock, Waiting, Woke};
+pub use now::Now;
 pub use system::{SystemClock, boot_clock_lead, boot_id, raw_clock};
 pub use utc::UtcMillis;

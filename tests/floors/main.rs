@@ -98,7 +98,7 @@ fn no_type_name_stands_for_two_things() {
             defined.entry(name).or_default().insert(path.clone());
         }
     }
-    for name in ["Driver", "Cause", "JobName"] {
+    for name in ["Core", "Cause", "JobName"] {
         assert!(defined.contains_key(name), "types are looked for at the right place: {name}");
     }
     defined.retain(|_, files| files.len() > 1);

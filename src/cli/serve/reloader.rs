@@ -19,7 +19,7 @@ use crate::config::{
 use crate::http::HttpOptions;
 use crate::job::{ClusterName, JobName, NodeName};
 use crate::metrics::Tally;
-use crate::replica::Reload;
+use crate::replica::{LoadedFile, Reload};
 use crate::run::Job;
 
 use super::http::resolve_http;
@@ -186,19 +186,18 @@ impl Reloader {
         let listen = config.http.listen;
         let (hash, retention) = (config.fingerprint.clone(), config.logs);
         let (done, is_done) = oneshot::channel();
-        let reload = Reload {
+        let file = LoadedFile {
             jobs,
-            file: config.fingerprint,
+            hash: config.fingerprint,
             expected_replicas: config.expected_replicas,
             drain: config.replica.drain,
             labels: config.replica.labels,
             max_running: config.replica.max_running,
             retention,
-            done,
         };
         let taken = async {
             // If the replica is gone, the missing answer shows it.
-            let _ = self.replica.send(reload).await;
+            let _ = self.replica.send(Reload { file, done }).await;
             is_done.await
         };
         match tokio::time::timeout(TAKEN_WITHIN, taken).await {

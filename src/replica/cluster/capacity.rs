@@ -1,6 +1,6 @@
 //! Whether a replica has a free slot for another run, and which jobs wait for one, in order of arrival. Pure.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::job::JobName;
 
@@ -10,7 +10,7 @@ pub(crate) struct Capacity {
     /// How many jobs may run at once; `None`: any number.
     limit: Option<u32>,
     /// Jobs that run here, or that may be granted to this replica at any moment.
-    taken: HashSet<JobName>,
+    taken: BTreeSet<JobName>,
     /// Jobs with a tick that waits for a slot, in order of arrival.
     waiting: BTreeMap<u64, JobName>,
     places: HashMap<JobName, u64>,
@@ -24,9 +24,9 @@ impl Capacity {
     }
 
     /// Sets another limit. The jobs in `taken` have their slots already.
-    pub(crate) fn resize(&mut self, limit: Option<u32>, taken: HashSet<JobName>) {
+    pub(crate) fn resize(&mut self, limit: Option<u32>, taken: BTreeSet<JobName>) {
         self.limit = limit;
-        self.taken = if limit.is_some() { taken } else { HashSet::new() };
+        self.taken = if limit.is_some() { taken } else { BTreeSet::new() };
     }
 
     /// Returns how many jobs may run at once; `None`: any number.
@@ -62,9 +62,10 @@ impl Capacity {
         }
     }
 
-    /// Records that the job does not run here, and that nothing of it can be granted.
-    pub(crate) fn free(&mut self, job: &JobName) {
-        self.taken.remove(job);
+    /// Frees the slots of all jobs but those that `is_needed` accepts: jobs that run here, or may be granted to this
+    /// replica.
+    pub(crate) fn free_all_but(&mut self, is_needed: impl Fn(&JobName) -> bool) {
+        self.taken.retain(is_needed);
     }
 
     /// Records that a tick of the job waits for a slot.
@@ -109,7 +110,7 @@ mod tests {
         capacity.take(&job("b"));
         assert!(capacity.is_full() && capacity.has_slot_for(&job("a")) && !capacity.has_slot_for(&job("c")));
         capacity.take(&job("a"));
-        capacity.free(&job("a"));
+        capacity.free_all_but(|taken| *taken != job("a"));
         assert!(capacity.has_slot_for(&job("c")), "a job has room once, however often it was taken");
     }
 
@@ -121,20 +122,19 @@ mod tests {
             capacity.wait(&job(name));
         }
         assert_eq!(capacity.call_next(), None, "there is no room");
-        capacity.free(&job("z"));
+        capacity.free_all_but(|_| false);
         assert_eq!(capacity.call_next(), Some(job("c")));
         capacity.take(&job("c"));
         assert_eq!(capacity.call_next(), None);
         capacity.take(&job("a"));
-        capacity.free(&job("a"));
-        capacity.free(&job("c"));
+        capacity.free_all_but(|_| false);
         assert_eq!(capacity.call_next(), Some(job("b")), "`a` has found room meanwhile");
         assert_eq!(capacity.call_next(), None);
     }
 
     #[test]
     fn another_limit_counts_at_once_with_those_that_run() {
-        let running = || HashSet::from([job("a"), job("b")]);
+        let running = || BTreeSet::from([job("a"), job("b")]);
         let mut capacity = Capacity::new(None);
         capacity.resize(Some(2), running());
         assert!(capacity.is_full() && capacity.has_slot_for(&job("a")));

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::replica::driver::Driver;
+use crate::replica::core::Core;
 use crate::store::clock::StoreClock;
 use crate::store::{Beat, Pulse, Store, StoreError, Told};
 use crate::time::{BootInstant, Clock, UtcMillis};
@@ -68,24 +68,19 @@ impl Heartbeat {
     }
 }
 
-impl Driver {
-    /// Updates what the next heartbeat reports. `also` sets the fields that only its caller knows.
+impl Core {
+    /// Changes what this replica reports of itself to the others: by `also`, and to its present state.
     pub(crate) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
-        let (draining, ahead_ms) = (self.draining, self.health.clock_skew.ahead_ms());
-        let (full, name_taken) =
-            (self.capacity.is_full(), self.health.is_name_taken(self.context.clock.boot()));
-        let reported = |store_clock: &StoreClock| {
-            (store_clock.slewed(self.context.clock.boot()), store_clock.largest_fence())
-        };
-        let (slewed, largest_fence) = self.context.read_store_clock(reported).unwrap_or_default();
-        self.beat.send_modify(|beat| {
-            also(beat);
-            beat.ahead_ms = ahead_ms;
-            beat.slewed = slewed;
-            beat.largest_fence = largest_fence;
-            beat.draining = draining;
-            beat.full = full;
-            beat.name_taken = name_taken;
-        });
+        let now = self.at.boot;
+        let reported = |store_clock: &StoreClock| (store_clock.slewed(now), store_clock.largest_fence());
+        let (slewed, largest_fence) = self.store_clock.read(reported).unwrap_or_default();
+        also(&mut self.beat);
+        self.beat.ahead_ms = self.health.clock_skew.ahead_ms();
+        self.beat.slewed = slewed;
+        self.beat.largest_fence = largest_fence;
+        self.beat.draining = self.draining;
+        self.beat.full = self.capacity.is_full();
+        self.beat.name_taken = self.health.is_name_taken(now);
+        self.is_beat_changed = true;
     }
 }

@@ -11,4 +11,3 @@ pub(super) mod roster;
 pub(super) mod store_audit;
 pub(super) mod store_health;
 pub(super) mod unschedulable;
-pub(super) mod wall_clock;

@@ -1,12 +1,9 @@
 //! Logs how the store is set up, where that is a concern: inspected whenever the store becomes reachable, and each
 //! concern is logged once, until it changes.
 
-use std::sync::Arc;
-
 use crate::events::event::Event;
 use crate::lease::Era;
-use crate::replica::driver::Driver;
-use crate::replica::errand;
+use crate::replica::core::{Core, Effect};
 use crate::store::{Concern, Grade, Pulse, StoreError};
 
 /// How the store was last seen.
@@ -58,11 +55,11 @@ impl Inspection {
     }
 }
 
-impl Driver {
+impl Core {
     /// Inspects the store's setup if this heartbeat's result requires it.
     pub(crate) fn inspect_if_due(&mut self, result: &Result<Pulse, StoreError>) {
         if self.inspection.is_due(result) && !self.draining {
-            self.errands.spawn(errand::inspect(Arc::clone(&self.context)));
+            self.effects.push(Effect::InspectStore);
         }
     }
 
@@ -70,7 +67,7 @@ impl Driver {
     /// answer starts another inspection.
     pub(crate) fn inspected(&mut self, found: Option<Vec<Concern>>) {
         for concern in self.inspection.news_of(found) {
-            self.context.events.tell(Event::StoreConcern(concern));
+            self.report(Event::StoreConcern(concern));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use crate::time::BootInstant;
 
 /// After stopped runs have used up their grace, recording their ends may take this long.
 const RECORD_LIMIT: Duration = Duration::from_secs(5);
@@ -26,7 +26,7 @@ pub(crate) enum DrainStage {
 /// The current wait of a draining replica; it has no end until the replica drains.
 #[derive(Debug)]
 pub(crate) struct DrainDeadline {
-    until: Option<Instant>,
+    until: Option<BootInstant>,
     next: DrainStage,
     leave_after: Duration,
 }
@@ -38,35 +38,41 @@ impl DrainDeadline {
     }
 
     /// Runs may finish within this time.
-    pub(crate) fn drain(&mut self, limit: Duration) {
-        self.until = Some(Instant::now() + limit);
+    pub(crate) fn drain(&mut self, now: BootInstant, limit: Duration) {
+        self.until = Some(now.plus(limit));
     }
 
     /// Runs have been ordered to stop, with this grace at most.
-    pub(crate) fn stop(&mut self, grace: Duration) {
-        self.until = Some(Instant::now() + grace + RECORD_LIMIT);
+    pub(crate) fn stop(&mut self, now: BootInstant, grace: Duration) {
+        self.until = Some(now.plus(grace + RECORD_LIMIT));
         self.next = DrainStage::GiveUp;
     }
 
     /// Runs have been ordered to stop at once; nothing is waited for longer than necessary.
-    pub(crate) fn stop_at_once(&mut self) {
-        self.stop(Duration::ZERO);
+    pub(crate) fn stop_at_once(&mut self, now: BootInstant) {
+        self.stop(now, Duration::ZERO);
         self.leave_after = RECORD_LIMIT;
     }
 
     /// Ends are left unrecorded: only processes that cannot be killed are waited for, for a limited time.
-    pub(crate) fn rest(&mut self) {
-        self.until = Some(Instant::now() + self.leave_after);
+    pub(crate) fn rest(&mut self, now: BootInstant) {
+        self.until = Some(now.plus(self.leave_after));
         self.next = DrainStage::Leave;
     }
 
-    /// Waits until the current wait is over, and returns what to do then. Cancel-safe.
-    pub(crate) async fn over(&self) -> DrainStage {
-        match self.until {
-            Some(until) => sleep_until(until).await,
-            None => std::future::pending().await,
-        }
-        self.next
+    /// Nothing is waited for any more.
+    pub(crate) fn end(&mut self) {
+        self.until = None;
+    }
+
+    /// Returns when the current wait is over; `None` if nothing is waited for.
+    pub(crate) fn until(&self) -> Option<BootInstant> {
+        self.until
+    }
+
+    /// Returns what to do if the current wait is over by `now`.
+    pub(crate) fn over(&self, now: BootInstant) -> Option<DrainStage> {
+        self.until.filter(|until| *until <= now).map(|_| self.next)
     }
 }
 
@@ -75,26 +81,28 @@ mod tests {
     use super::*;
 
     /// What follows the start of a drain, and after how many seconds.
-    async fn course(is_hurried: bool) -> Vec<(DrainStage, u64)> {
-        let (begun, mut drain_deadline) = (Instant::now(), DrainDeadline::new());
-        drain_deadline.drain(Duration::from_secs(30));
+    fn course(is_hurried: bool) -> Vec<(DrainStage, u64)> {
+        let mut drain_deadline = DrainDeadline::new();
+        drain_deadline.drain(BootInstant(Duration::ZERO), Duration::from_secs(30));
         let mut course = Vec::new();
-        while course.last().is_none_or(|(last, _)| *last != DrainStage::Leave) {
-            let next = drain_deadline.over().await;
-            course.push((next, begun.elapsed().as_secs()));
+        while let Some(until) = drain_deadline.until() {
+            assert_eq!(drain_deadline.over(BootInstant(until.0 - Duration::from_millis(1))), None);
+            let next = drain_deadline.over(until).expect("the wait is over");
+            course.push((next, until.0.as_secs()));
             match next {
-                DrainStage::StopRuns if is_hurried => drain_deadline.stop_at_once(),
-                DrainStage::StopRuns => drain_deadline.stop(Duration::from_secs(10)),
-                DrainStage::GiveUp | DrainStage::Leave => drain_deadline.rest(),
+                DrainStage::StopRuns if is_hurried => drain_deadline.stop_at_once(until),
+                DrainStage::StopRuns => drain_deadline.stop(until, Duration::from_secs(10)),
+                DrainStage::GiveUp => drain_deadline.rest(until),
+                DrainStage::Leave => drain_deadline.end(),
             }
         }
         course
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn every_wait_of_a_replica_that_leaves_has_an_end() {
+    #[test]
+    fn every_wait_of_a_replica_that_leaves_has_an_end() {
         use DrainStage::{GiveUp, Leave, StopRuns};
-        assert_eq!(course(false).await, [(StopRuns, 30), (GiveUp, 45), (Leave, 105)]);
-        assert_eq!(course(true).await, [(StopRuns, 30), (GiveUp, 35), (Leave, 40)]);
+        assert_eq!(course(false), [(StopRuns, 30), (GiveUp, 45), (Leave, 105)]);
+        assert_eq!(course(true), [(StopRuns, 30), (GiveUp, 35), (Leave, 40)]);
     }
 }

@@ -1,15 +1,14 @@
 //! Runs by hand: a replica that finds an order in a record requests the lock, and again with each heartbeat while the
 //! lock is held, until a replica has taken the order or its time is over.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::job::{Cause, JobName, JobSpec, RunId, Tick};
 use crate::lease::{Answer, Deadline, Era, Manual, Record, Reply};
-use crate::replica::driver::Driver;
-use crate::replica::errand;
+use crate::replica::core::{Core, Effect};
 pub(crate) use crate::replica::tick::action::{Doubt, Won};
 use crate::replica::tick::eligibility::Eligibility;
 use crate::store::StoreError;
@@ -81,12 +80,12 @@ impl Order {
 }
 
 /// The orders that this replica tries to take, one per job.
-pub(crate) type Orders = HashMap<JobName, Order>;
+pub(crate) type Orders = BTreeMap<JobName, Order>;
 
-impl Driver {
+impl Core {
     /// Takes up the order in a record that was read.
     pub(crate) fn hear_order(&mut self, job: &JobName, record: &Record) {
-        let now = self.context.store_time();
+        let now = self.store_time();
         let Some(order) = Order::of(record, now) else { return };
         // An order whose request is under way is answered first. The notice of another order is sent again by the
         // command that gave it.
@@ -106,7 +105,7 @@ impl Driver {
     }
 
     fn ask_for_order(&mut self, job: &JobName) {
-        let now = self.context.store_time();
+        let now = self.store_time();
         let (Some(order), Some(contest)) = (self.notices.orders.get_mut(job), self.contests.get(job)) else {
             return;
         };
@@ -124,7 +123,8 @@ impl Driver {
             // Other replicas may have the labels, or a free slot.
             return;
         }
-        let Some(caller) = self.context.caller(contest.known()) else { return };
+        let caller = self.store_clock.caller(&self.node, self.at.boot, contest.known());
+        let Some(caller) = caller else { return };
         order.asking = true;
         if !order.unsure {
             order.era = caller.era.clone();
@@ -141,7 +141,7 @@ impl Driver {
             overlap: spec.overlap,
             rerun_deadline: contest.rerun_deadline(&spec, order.tick),
         };
-        self.errands.spawn(errand::obey(Arc::clone(&self.context), job.clone(), manual));
+        self.effects.push(Effect::RequestManualRun { job: job.clone(), manual: Box::new(manual) });
     }
 
     /// Takes in the answer of the store, or that there was none.
@@ -155,7 +155,6 @@ impl Driver {
         let Some(order) = self.notices.orders.get_mut(job).filter(|order| order.run == run) else { return };
         order.asking = false;
         self.obey(job, run, sent, result);
-        self.free_slot(job);
     }
 
     fn obey(&mut self, job: &JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError>) {
@@ -170,10 +169,11 @@ impl Driver {
                 return;
             }
         };
-        self.context.hear(&reply);
+        self.store_clock.hear(&reply);
+        let now = self.store_clock.due_time(self.at);
         if let Some(contest) = self.contests.get_mut(job) {
             contest.saw(reply.lease);
-            contest.hear_of_rerun(reply.rerun.as_ref(), self.context.now());
+            contest.hear_of_rerun(reply.rerun.as_ref(), now);
         }
         match reply.answer {
             Answer::Won { fence, tries, started } => {
@@ -185,12 +185,12 @@ impl Driver {
             }
             // The lock may have been granted to an earlier request for this order.
             Answer::Held { by, .. } => order.unsure &= by.is_some_and(|holder| holder.run == run),
-            Answer::Unsynced | Answer::NewEra(_) => self.resync.notify_one(),
+            Answer::Unsynced | Answer::NewEra(_) => self.beats_now = true,
             Answer::Consumed(verdict) => {
                 let tick = order.tick;
                 self.notices.orders.remove(job);
-                let at = self.context.store_time();
-                self.context.events.tell(Event::TickConsumed { job: job.clone(), tick, verdict, at });
+                let at = self.store_time();
+                self.report(Event::TickConsumed { job: job.clone(), tick, verdict, at });
             }
             _ => {
                 self.notices.orders.remove(job);
@@ -208,7 +208,7 @@ impl Driver {
         let defined = self.jobs.get(job).map(|job| &job.spec);
         let spec = asked_as.filter(|spec| defined.is_some_and(|defined| defined == *spec));
         let deadline = spec.map(|spec| Deadline::of_job(spec, sent));
-        let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.context.clock.boot()));
+        let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.at.boot));
         if self.stopping || !in_time || self.runs_itself(job) {
             self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
         } else {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use crate::events::event::Event;
 use crate::job::{JobName, RunId, Tick};
 use crate::lease::{Pausing, Record};
-use crate::replica::driver::Driver;
-use crate::replica::errand;
+use crate::replica::core::{Core, Effect};
 use crate::store::{Notice, StoreError};
 
 use super::manual::{Order, Orders};
@@ -63,7 +62,7 @@ impl Notices {
     }
 }
 
-impl Driver {
+impl Core {
     /// Reads the records that operators and `exec` have changed, by the notices that are new.
     pub(crate) fn heed(&mut self, notices: Vec<Notice>) {
         for notice in notices {
@@ -74,11 +73,11 @@ impl Driver {
                 continue;
             }
             // The job's run may have been ordered to stop: the holder learns that by renewing.
-            let own = self.handles.values().filter(|(job, _)| *job == notice.job);
-            own.for_each(|(_, handle)| handle.renew.notify_one());
+            let own = self.runs.iter().filter(|(_, own)| own.job == notice.job);
+            self.effects.extend(own.map(|(run, _)| Effect::Renew(*run)));
             // The first replica that reads an order takes it: replicas take turns at that as they do with ticks.
-            let turn = self.health.roster.stagger(&spec, Tick::at_millis(notice.stamp));
-            self.errands.spawn(errand::look(Arc::clone(&self.context), notice.job, turn));
+            let after = self.health.roster.stagger(&spec, Tick::at_millis(notice.stamp));
+            self.effects.push(Effect::ReadRecord { job: notice.job, after });
         }
     }
 
@@ -108,7 +107,7 @@ impl Driver {
     /// Opens the record anew if an operator has set back a mark that lies ahead, or may have: after the next
     /// heartbeat, together with those of other jobs.
     fn hear_mark(&mut self, job: &JobName, record: &Record) {
-        let now = self.context.now();
+        let now = self.now();
         let Some(contest) = self.contests.get_mut(job) else { return };
         if contest.is_ahead(now) || contest.reopened_ahead_count() < record.reopened_ahead_count {
             contest.close();
@@ -119,17 +118,17 @@ impl Driver {
     /// Logs which operator wants the run of this replica stopped, once for each run. The renewal of its lock makes it stop.
     fn hear_stop(&mut self, job: &JobName, record: &Record) {
         if let (Some(run), Some(by)) = (record.stop_run, record.stop_requested_by.clone())
-            && self.handles.contains_key(&run)
+            && self.runs.contains_key(&run)
             && self.notices.is_first_stop(job, run)
         {
-            self.context.events.tell(Event::KillHeard { job: job.clone(), run, by });
+            self.report(Event::KillHeard { job: job.clone(), run, by });
         }
     }
 
     /// Claims at once if the record has no holder, perhaps because the lock was removed. If the record's run was
     /// interrupted, the replicas that have a free slot claim its rerun in turns.
     fn hear_free(&mut self, job: &JobName, record: &Record) {
-        let now = self.context.now();
+        let now = self.now();
         let Some(contest) = self.contests.get_mut(job).filter(|_| !record.is_running()) else { return };
         if let Some(rerun) = record.cut_short() {
             contest.hear_of_rerun(Some(&rerun), now);
@@ -148,9 +147,9 @@ impl Driver {
             return;
         }
         // A pause that was over before this replica started is not worth a log line.
-        let is_over = said.until.is_none_or(|until| until <= self.context.store_time());
+        let is_over = said.until.is_none_or(|until| until <= self.store_time());
         if was_known || !is_over {
-            self.context.events.tell(Event::PausingHeard { job: job.clone(), said });
+            self.report(Event::PausingHeard { job: job.clone(), said });
         }
     }
 }

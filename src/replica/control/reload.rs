@@ -6,27 +6,27 @@ use std::sync::{Arc, PoisonError};
 use crate::events::config_diff::{Change, Changes};
 use crate::events::event::Event;
 use crate::job::JobName;
-use crate::replica::driver::Driver;
-use crate::replica::replica::Reload;
+use crate::replica::core::Core;
+use crate::replica::replica::LoadedFile;
 use crate::replica::tick::claiming::Contest;
 use crate::replica::tick::ticker::take_coming;
 use crate::run::Job;
 use crate::time::UtcMillis;
 
-impl Driver {
-    /// Applies another jobs.toml. A replica that drains applies nothing; it drops `done`, so that the caller learns
-    /// of it.
-    pub(crate) fn reload(&mut self, reload: Reload) {
+impl Core {
+    /// Applies another jobs.toml. A replica that drains applies nothing.
+    pub(crate) fn reload(&mut self, file: LoadedFile) {
         if self.draining {
             return;
         }
-        let Reload { jobs, file, expected_replicas, drain, labels, max_running, retention, done } = reload;
+        let LoadedFile { jobs, hash: file, expected_replicas, drain, labels, max_running, retention } = file;
         let changes = Changes::between(&self.jobs, &jobs);
-        let relabelled = self.beat.borrow().labels != labels;
-        let now = self.context.now();
+        let relabelled = self.beat.labels != labels;
+        let now = self.now();
         // Ticks that were due before the file was loaded stay due. An alarm for a tick that does not exist any more
         // is harmless.
-        self.expect(take_coming(&self.next_ticks, now));
+        let coming = take_coming(&self.next_ticks, now);
+        self.expect(coming);
         for name in changes.jobs() {
             self.change(name, jobs.get(name));
         }
@@ -38,21 +38,23 @@ impl Driver {
         self.health.expected = expected_replicas;
         self.health.config_drift.load(file.clone());
         self.health.roster.carry(labels.clone());
-        self.beat.send_modify(|beat| (beat.file, beat.labels) = (file.clone(), labels));
+        self.update_beat(|beat| (beat.file, beat.labels) = (file.clone(), labels));
         // Sends a heartbeat at once: the other replicas shall not see different files for longer than they differ.
-        self.resync.notify_one();
-        self.context.events.tell(Event::Reloaded { file, changes: changes.clone() });
+        self.beats_now = true;
+        self.report(Event::Reloaded { file, changes: changes.clone() });
         self.open_records();
-        self.expect(take_coming(&self.next_ticks, now));
+        let coming = take_coming(&self.next_ticks, now);
+        self.expect(coming);
         for name in changes.jobs() {
             self.look_at(name, now);
         }
         self.resize_capacity(max_running);
+        // A job that waits for a slot has it before one that has just got its labels.
+        self.pass_slots_on();
         if relabelled {
             self.ask_anew(now);
         }
-        // The caller may not wait any more.
-        let _ = done.send(changes);
+        self.reloaded = Some(changes);
     }
 
     /// Revises the claims of jobs that require labels, because the labels of this replica have changed: a claim under
@@ -73,7 +75,7 @@ impl Driver {
     }
 
     fn change(&mut self, name: &JobName, new: Option<&Job>) {
-        let (now, begun) = (self.context.now(), self.context.clock.boot());
+        let (now, begun) = (self.now(), self.at.boot);
         let (change, spec) = (Change::of(self.jobs.get(name), new), new.map(|job| &job.spec));
         let Some(change) = change else {
             // A new job that is not enabled: its record has to contain that.
@@ -86,7 +88,7 @@ impl Driver {
         let dropped =
             self.contests.get(name).filter(|_| change != Change::Revised).and_then(Contest::waits_for);
         if let Some(tick) = dropped {
-            self.context.events.tell(Event::TickDropped { job: name.clone(), tick });
+            self.report(Event::TickDropped { job: name.clone(), tick });
         }
         let doubt = match (change, self.contests.get_mut(name), spec) {
             (Change::Ends, Some(contest), _) => contest.retire(now, begun),
@@ -104,7 +106,6 @@ impl Driver {
         self.outdate_opening(name);
         if let Some(doubt) = doubt {
             self.give_back(name, doubt);
-            self.free_slot(name);
         }
     }
 }

@@ -1,20 +1,18 @@
 //! Checks with each heartbeat that the store still knows the locks of this replica, and prevents a second run of a
 //! job here.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::JobName;
-use crate::replica::driver::Driver;
-use crate::replica::errand;
+use crate::replica::core::{Core, Effect};
 pub(crate) use crate::replica::tick::action::{Doubt, Won};
 use crate::store::LIVE_FOR;
 use crate::store::Peer;
 
-impl Driver {
+impl Core {
     /// Whether a run of the job is going here.
     pub(crate) fn runs_itself(&self, job: &JobName) -> bool {
-        self.handles.values().any(|(running, handle)| running == job && !handle.run_ended.is_cancelled())
+        self.runs.values().any(|own| own.job == *job && !own.has_ended)
     }
 
     /// Gives back a lock that was granted although a run of the job is going here: the store forgot that run. The new
@@ -28,17 +26,17 @@ impl Driver {
 
     /// Checks whether the store still knows this replica's locks. A lock that it forgot is renewed at once.
     pub(crate) fn look_at_locks(&mut self) {
-        let held = self.handles.iter().filter(|(_, (_, handle))| !handle.run_ended.is_cancelled());
-        let held: Vec<_> = held.map(|(run, (job, handle))| (job.clone(), *run, handle.clone())).collect();
+        let held = self.runs.iter().filter(|(_, own)| !own.has_ended);
+        let held: Vec<_> = held.map(|(run, own)| (own.job.clone(), *run)).collect();
         if !held.is_empty() {
-            self.errands.spawn(errand::look_at_locks(Arc::clone(&self.context), held));
+            self.effects.push(Effect::CheckLocks(held));
         }
     }
 
     /// Records the leases of the runs that heartbeats list: if a record is missing, the job waits that long. A run of
     /// a silent replica is over after its lease, and then does not count.
     pub(crate) fn hear_of_runs(&mut self, peers: &[Peer]) {
-        let now = self.context.store_time();
+        let now = self.store_time();
         for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))
         {
             let lease = Duration::from_millis(run.lease_ms);

@@ -3,7 +3,6 @@
 //! same, however late it comes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::events::event::Event;
@@ -12,8 +11,7 @@ use crate::events::run_ref::Run;
 use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
 use crate::lease::{HistoryEntry, Manual, Record};
 use crate::replica::cluster::down::{Down, DownReplicas};
-use crate::replica::driver::Driver;
-use crate::replica::recovery::settle_lost_runs;
+use crate::replica::core::{Core, Effect};
 use crate::store::Pulse;
 use crate::time::{BootInstant, UtcMillis};
 
@@ -91,11 +89,11 @@ impl LostRun {
     }
 }
 
-impl Driver {
+impl Core {
     /// Takes in an exchange of heartbeats: logs which replicas are down, and sees that their runs are recorded.
     pub(crate) fn look_after_lost_runs(&mut self, pulse: &Pulse) {
-        let now = self.context.clock.boot();
-        let news = self.lost.silence.learn(&self.context.node, &pulse.peers, now);
+        let now = self.at.boot;
+        let news = self.lost.silence.learn(&self.node, &pulse.peers, now);
         let is_due = self.lost.searched.is_none_or(|before| now.since(before) >= SEARCH_EVERY);
         if is_due || news.lives_ended {
             self.lost.searched = Some(now);
@@ -106,12 +104,12 @@ impl Driver {
         for peer in news.back {
             self.lost.untold.retain(|(down, _)| down.peer != peer);
             if self.turn(peer.as_str(), Tick::at_millis(0), Some(&peer)) == 0 && !self.draining {
-                self.context.events.tell(Event::Peer(PeerEvent::Back { peer }));
+                self.report(Event::Peer(PeerEvent::Back { peer }));
             }
         }
         let fresh = pulse.peers.iter().filter(|peer| !self.lost.silence.is_down(&peer.beat.node));
         let running = fresh.flat_map(|peer| &peer.beat.running).map(|running| &running.run);
-        for run in running.chain(self.handles.keys()) {
+        for run in running.chain(self.runs.keys()) {
             self.lost.runs.remove(run);
         }
         self.search_on();
@@ -130,7 +128,7 @@ impl Driver {
             }
             let Down { peer, silent, jobs, .. } = down;
             let silent = silent + now.since(since);
-            self.context.events.tell(Event::Peer(PeerEvent::Down { peer, silent, jobs }));
+            self.report(Event::Peer(PeerEvent::Down { peer, silent, jobs }));
         }
     }
 
@@ -153,15 +151,15 @@ impl Driver {
         let rest = self.lost.unread.len().saturating_sub(SEARCHED_TOGETHER);
         let jobs = self.lost.unread.split_off(rest);
         self.lost.is_searching = true;
-        self.errands.spawn(settle_lost_runs::search(Arc::clone(&self.context), jobs));
+        self.effects.push(Effect::FindRuns(jobs));
     }
 
     /// Takes in records that were read. Those of the jobs in `unread` are read after the next heartbeat.
     pub(crate) fn searched(&mut self, records: &[(JobName, Record)], unread: Vec<JobName>) {
         self.lost.is_searching = false;
-        let (now, store_now) = (self.context.clock.boot(), self.context.store_time());
+        let (now, store_now) = (self.at.boot, self.store_time());
         for lost in records.iter().filter_map(|(job, record)| LostRun::of(job, record, store_now, now)) {
-            if !self.handles.contains_key(&lost.run.run) {
+            if !self.runs.contains_key(&lost.run.run) {
                 self.lost.runs.entry(lost.run.run).or_insert(lost);
             }
         }
@@ -173,7 +171,7 @@ impl Driver {
     }
 
     fn ask_about_lost_runs(&mut self) {
-        let now = self.context.clock.boot();
+        let now = self.at.boot;
         let mut left =
             ASKED_AT_A_TIME.saturating_sub(self.lost.runs.values().filter(|lost| lost.is_asked).count());
         if self.draining {
@@ -195,27 +193,28 @@ impl Driver {
             if now < lost.due.plus(TURN * turn) {
                 continue;
             }
-            let Some(caller) = self.context.caller(contest.known()) else { return };
+            let Some(caller) = self.caller(contest.known()) else { return };
             // An order that does not exist: nothing is granted, but a run whose lock is over is ended (rule 7).
             let settle = Manual {
                 caller,
                 run: RunId::new(),
                 tick,
-                asked: self.context.store_time(),
+                asked: self.store_time(),
                 order: Some(RunId::new()),
                 lease: contest.spec().lease,
                 overlap: contest.spec().overlap,
                 rerun_deadline: None,
             };
             left -= 1;
-            self.errands.spawn(settle_lost_runs::settle(Arc::clone(&self.context), lost.run.clone(), settle));
+            let (run, manual) = (lost.run.clone(), Box::new(settle));
+            self.effects.push(Effect::SettleLostRun { run, manual });
             self.lost.runs.get_mut(&id).expect("it is due").is_asked = true;
         }
     }
 
     /// Takes in the result of asking the store about a lost run.
     pub(crate) fn settled_lost(&mut self, run: &Run, settled: Settled) {
-        let now = self.context.clock.boot();
+        let now = self.at.boot;
         let Some(lost) = self.lost.runs.get_mut(&run.run) else { return };
         lost.is_asked = false;
         match settled {
@@ -235,13 +234,7 @@ impl Driver {
                 if let Some(entry) = entry.filter(|entry| node_lost(entry) && (here || falls_here)) {
                     let took = entry.started.map(|started| entry.finished.since(started)).unwrap_or_default();
                     let (run, verdict, at) = (run.clone(), entry.verdict(), entry.finished);
-                    self.context.events.tell(Event::Peer(PeerEvent::RunInterrupted {
-                        run,
-                        peer,
-                        verdict,
-                        took,
-                        at,
-                    }));
+                    self.report(Event::Peer(PeerEvent::RunInterrupted { run, peer, verdict, took, at }));
                 }
             }
         }

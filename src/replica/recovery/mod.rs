@@ -9,5 +9,5 @@ pub(super) mod orphans;
 mod orphans_tests;
 pub(super) mod registration;
 pub(super) mod resync;
-mod settle_lost_runs;
+pub(super) mod settle_lost_runs;
 mod sweep_orphans;

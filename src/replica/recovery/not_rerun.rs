@@ -10,7 +10,6 @@ use crate::events::event::Event;
 use crate::hold::context::Context;
 use crate::job::{Cause, JobSpec, Tick};
 use crate::lease::{HistoryEntry, Record};
-use crate::replica::errand::Done;
 use crate::time::UtcMillis;
 
 use super::orphans::last_record;
@@ -23,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 const NEWEST: usize = 16;
 
 /// Logs that the tick does not run again, with the reason if the store contains it.
-pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) -> Done {
+pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) {
     let job = std::slice::from_ref(&spec.name);
     let read = async {
         let record = last_record(&context, &spec.name).await?;
@@ -32,7 +31,6 @@ pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) 
     };
     let why = timeout(LIMIT, read).await.ok().flatten();
     context.events.tell(Event::TickNotRerun { job: spec.name.clone(), tick, why });
-    Done::Announced
 }
 
 /// Returns why the tick was not granted again, as far as the job's record and its newest entries show.

@@ -14,6 +14,7 @@ use crate::hold::lease_file::entry::tests::lease;
 use crate::job::{ClusterName, JobName, Outcome, Verdict};
 use crate::lease::{Era, Lease, Phase, Record, Reply, Request};
 use crate::run::{Guards, Identity, JobOutput, RunLogs};
+use crate::store::clock::shared::SharedStoreClock;
 use crate::store::{
     Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, Pulse, Replied, Slip, Store, Wake,
 };
@@ -140,7 +141,7 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
         output: JobOutput::File,
         events: Events::of(lease.node.clone()),
         traffic: Traffic::default(),
-        store_clock: Mutex::default(),
+        store_clock: SharedStoreClock::default(),
     });
     let notes = context.lease_file.read().await;
     let orphan = orphans(&notes, context.logs.marked(&lease.node)).pop().expect("it has a note and a sign");

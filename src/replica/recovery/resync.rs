@@ -2,49 +2,45 @@
 //! last finish of each job again. At its start the replica first makes sure that the runs of its earlier process are
 //! dead; the other jobs do not wait for that.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
-use tokio::task::JoinSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::events::event::Event;
 use crate::events::marks_ahead::MarksAhead;
 use crate::events::run_ref::Run;
-use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{Fence, JobName, OnInterrupt};
-use crate::lease::{Answer, Finish, Open, Protection, Rerun};
-use crate::replica::driver::Driver;
-use crate::replica::errand;
+use crate::lease::{Answer, Open, Rerun};
+use crate::replica::core::{Core, Effect, PastRead};
 use crate::replica::tick::claiming::Contest;
 use crate::store::Replied;
 
-use super::orphans::{Orphan, OrphanEnded, end_orphan, end_orphan_later, finish_in_mid_run};
+use super::orphans::OrphanEnded;
 
 /// What an earlier process left behind, and what has still to be sent to the store.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     /// Whether what an earlier process left behind has been read.
     is_read: bool,
-    /// One task per orphan.
-    pub(crate) orphan_ends: JoinSet<OrphanEnded>,
     /// How many orphans each job waits for.
-    awaited: HashMap<JobName, usize>,
+    awaited: BTreeMap<JobName, usize>,
     /// The largest fencing token that an earlier process noted: the store may have forgotten it.
     largest_fence: Fence,
+    /// Jobs that may have a note on disk, of this process or of an earlier one.
+    pub(crate) noted: BTreeSet<JobName>,
     /// Jobs for which the store may not know how the last run ended.
-    untold: HashSet<JobName>,
+    untold: BTreeSet<JobName>,
 }
 
-impl Driver {
-    /// Takes in the notes and signs of an earlier process, and ends its runs.
-    pub(crate) fn recalled(&mut self, orphans: Vec<Orphan>) {
+impl Core {
+    /// Takes in what an earlier process left behind, and ends its runs.
+    pub(crate) fn past_read(&mut self, PastRead { orphans, largest_fence, noted }: PastRead) {
         self.past.is_read = true;
         for orphan in orphans {
             *self.past.awaited.entry(orphan.job.clone()).or_default() += 1;
-            self.past.orphan_ends.spawn(end_orphan(Arc::clone(&self.context), orphan, true));
+            self.effects.push(Effect::CheckOrphan { orphan: Box::new(orphan), is_first: true });
         }
-        self.past.largest_fence = self.context.lease_file.largest_fence();
-        self.past.untold.extend(self.context.lease_file.jobs());
+        self.past.largest_fence = largest_fence;
+        self.past.untold.extend(noted.iter().cloned());
+        self.past.noted.extend(noted);
         self.open_records();
     }
 
@@ -52,7 +48,7 @@ impl Driver {
     /// checked again.
     pub(crate) fn orphan_ended(&mut self, OrphanEnded { job, is_first, left }: OrphanEnded) {
         if let Some(orphan) = left {
-            self.past.orphan_ends.spawn(end_orphan_later(Arc::clone(&self.context), orphan));
+            self.effects.push(Effect::CheckOrphan { orphan: Box::new(orphan), is_first: false });
         }
         if !is_first {
             return;
@@ -68,8 +64,8 @@ impl Driver {
 
     /// Takes in that the store may have forgotten how runs ended, and later holders.
     pub(crate) fn doubt_the_store(&mut self) {
-        self.context.lease_file.doubt_ends();
-        self.past.untold.extend(self.context.lease_file.jobs());
+        self.effects.push(Effect::DoubtNotedEnds);
+        self.past.untold.extend(self.past.noted.iter().cloned());
     }
 
     /// Opens the records of all jobs that need it, and sends the finishes that the store may not know.
@@ -77,10 +73,10 @@ impl Driver {
         if self.draining || !self.past.is_read || !self.health.joining.is_over() {
             return;
         }
-        self.context.record_fence(self.past.largest_fence);
-        let store_clock = self.context.store_clock().clone();
+        self.store_clock.record_fence(self.past.largest_fence);
+        let store_clock = self.store_clock.read(Clone::clone);
         let Some(store_clock) = store_clock else { return };
-        let (now, wall) = (self.context.clock.boot(), self.context.clock.utc());
+        let (now, wall, due_time) = (self.at.boot, self.at.wall, self.now());
         let (have_agreed, calm) = (self.health.config_drift.have_agreed(now), store_clock.calm(now));
         let mut opens = Vec::new();
         for (job, contest) in &mut self.contests {
@@ -92,12 +88,12 @@ impl Driver {
             if agreed {
                 contest.ask_for_lease();
             }
-            let caller = store_clock.caller(&self.context.node, now, contest.known());
+            let caller = store_clock.caller(&self.node, now, contest.known());
             let pausing = self.notices.pausing(job);
             // By the earlier of the two clocks, as ticks are due: a clock that is ahead would put `since` into the
             // future.
             let held = now.since(contest.begun());
-            let since = store_clock.store_time(contest.begun()).min(self.context.now().minus(held));
+            let since = store_clock.store_time(contest.begun()).min(due_time.minus(held));
             opens.push((
                 job.clone(),
                 Open {
@@ -107,14 +103,14 @@ impl Driver {
                 },
             ));
         }
-        let ends = self.take_untold();
-        if opens.is_empty() && ends.is_empty() {
+        let resend = self.take_untold();
+        if opens.is_empty() && resend.is_empty() {
             return;
         }
-        self.opening.extend(ends.iter().map(|(job, _)| (job.clone(), None)));
+        self.opening.extend(resend.iter().map(|job| (job.clone(), None)));
         let begun = |job: &JobName| Some(self.contests[job].begun());
         self.opening.extend(opens.iter().map(|(job, _)| (job.clone(), begun(job))));
-        self.errands.spawn(errand::open(Arc::clone(&self.context), opens, ends));
+        self.effects.push(Effect::OpenRecords { opens, resend });
     }
 
     /// If the record has to be opened anew, makes the answer to an opening under way not count.
@@ -130,23 +126,21 @@ impl Driver {
         self.opening.contains_key(job) || self.past.awaited.contains_key(job)
     }
 
-    /// Returns the finishes that have to be sent to the store: of runs that have ended, and of no others.
-    fn take_untold(&mut self) -> Vec<(JobName, Finish)> {
+    /// Returns the jobs whose noted ends the store may not know, without those that are busy.
+    fn take_untold(&mut self) -> Vec<JobName> {
         let untold = std::mem::take(&mut self.past.untold);
-        let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(job));
-        self.past.untold.extend(later);
-        let end = |job: JobName| match self.context.lease_file.note(&job)? {
-            LeaseNote::Ended(finish) => Some((job, finish)),
-            LeaseNote::Running { .. } if Protection::ResentFinish.is_on() => None,
-            LeaseNote::Running { lease, .. } => {
-                Some((job, finish_in_mid_run(lease, self.context.era(), self.context.store_time())))
-            }
-        };
-        now.into_iter().filter_map(end).collect()
+        let (later, now): (BTreeSet<_>, BTreeSet<_>) = untold.into_iter().partition(|job| self.is_busy(job));
+        self.past.untold = later;
+        now.into_iter().collect()
     }
 
-    pub(crate) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(Run, Replied)>) {
-        let (now, mut is_outdated, mut lies_ahead) = (self.context.now(), false, Vec::new());
+    /// Takes in the answers to requests to open records, and to finishes that were sent again.
+    pub(crate) fn opened(
+        &mut self,
+        opened: Vec<(JobName, Replied)>,
+        resent: Vec<(JobName, Option<(Run, Replied)>)>,
+    ) {
+        let (now, mut is_outdated, mut lies_ahead) = (self.now(), false, Vec::new());
         for (job, reply) in opened {
             let begun = self.opening.remove(&job).flatten();
             let Some(contest) = self.contests.get_mut(&job) else { continue };
@@ -170,24 +164,29 @@ impl Driver {
                     self.look_at(&job, now);
                 }
                 Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
-                    self.context.events.tell(Event::NewerSchema { job, schema });
+                    self.report(Event::NewerSchema { job, schema });
                 }
                 // Anything else is tried again after the next heartbeat, and logged now and then.
                 other => {
                     let error =
                         other.map_or_else(|error| error.to_string(), |(_, answer)| answer.name().to_owned());
                     if contest.may_complain(now) {
-                        self.context.events.tell(Event::OpenFailed { job, error });
+                        self.report(Event::OpenFailed { job, error });
                     }
                 }
             }
         }
         if let Some((job, mark)) = lies_ahead.first().cloned() {
-            self.context.events.tell(Event::MarksAhead(MarksAhead { jobs: lies_ahead.len(), job, mark }));
+            self.report(Event::MarksAhead(MarksAhead { jobs: lies_ahead.len(), job, mark }));
         }
         // After the answers to the openings: the finishes were sent later, so their answers are newer.
-        for (run, reply) in told {
-            self.told(run, reply);
+        for (job, told) in resent {
+            // A record that was not opened by this call may have to be opened since then.
+            let was_only_resent = self.opening.remove(&job).is_some();
+            is_outdated |= was_only_resent && self.contests.get(&job).is_some_and(Contest::is_unopened);
+            if let Some((run, reply)) = told {
+                self.told(run, reply);
+            }
         }
         if is_outdated {
             self.open_records();
@@ -201,14 +200,14 @@ impl Driver {
 
     /// Takes in that a run of an earlier process was interrupted: another replica reruns it, or this one does.
     fn hear_of_former(&mut self, job: &JobName, rerun: Option<&Rerun>) {
-        let now = self.context.now();
+        let now = self.now();
         if let (Some(rerun), Some(contest)) =
             (rerun.filter(|rerun| !rerun.goes_on), self.contests.get_mut(job))
         {
             contest.hear_of_rerun(Some(rerun), now);
             self.look_at(job, now);
             if self.reruns(job) {
-                self.errands.spawn(errand::announce(Arc::clone(&self.context), job.clone()));
+                self.effects.push(Effect::Announce(job.clone()));
             }
         }
     }
@@ -216,12 +215,11 @@ impl Driver {
     /// Takes in the store's answer to a finish. Without an answer, the finish is sent again.
     fn told(&mut self, run: Run, reply: Replied) {
         let job = run.job.clone();
-        self.opening.remove(&job);
         if let Ok(reply) = &reply {
             self.hear_of_former(&job, reply.rerun.as_ref());
         }
         match reply.map(|reply| reply.answer) {
-            Ok(Answer::Finished) => self.context.events.tell(Event::RunRecalled { run }),
+            Ok(Answer::Finished) => self.report(Event::RunRecalled { run }),
             Ok(_) => {}
             Err(_) => {
                 self.past.untold.insert(job);
@@ -230,7 +228,8 @@ impl Driver {
         }
         if !self.jobs.contains_key(&job) {
             // The job does not exist any more: no run will ever replace the note.
-            self.errands.spawn(errand::forget(Arc::clone(&self.context), job));
+            self.past.noted.remove(&job);
+            self.effects.push(Effect::ForgetNote(job));
         }
     }
 }

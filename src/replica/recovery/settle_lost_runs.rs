@@ -8,7 +8,7 @@ use crate::events::run_ref::Run;
 use crate::hold::context::Context;
 use crate::job::JobName;
 use crate::lease::{Manual, Record, Request};
-use crate::replica::errand::Done;
+use crate::replica::core::CoreInput;
 use crate::store::StoreError;
 
 use super::lost_runs::Settled;
@@ -21,7 +21,7 @@ const NEWEST_ENTRIES: usize = 4;
 
 /// Reads the records of these jobs, and returns those with a run that is going. A record that cannot be read hides no
 /// other. Jobs for which the store did not answer are returned as unread.
-pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
+pub(crate) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> CoreInput {
     let look = |job: JobName| {
         let context = Arc::clone(&context);
         async move {
@@ -38,13 +38,13 @@ pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
             Err(StoreError::NotSent(_) | StoreError::Unknown(_)) => unread.push(job),
         }
     }
-    Done::Searched { running, unread }
+    CoreInput::RunsFound { running, unread }
 }
 
 /// Makes the store end a run whose lock is over, unless it has ended, and reads its entry.
-pub(super) async fn settle(context: Arc<Context>, run: Run, manual: Manual) -> Done {
+pub(crate) async fn settle(context: Arc<Context>, run: Run, manual: Manual) -> CoreInput {
     let settled = settle_run(&context, &run, manual).await.unwrap_or(Settled::InVain);
-    Done::Settled { run, settled }
+    CoreInput::LostRunSettled { run, settled }
 }
 
 async fn settle_run(context: &Context, run: &Run, manual: Manual) -> Result<Settled, StoreError> {
@@ -56,7 +56,7 @@ async fn settle_run(context: &Context, run: &Run, manual: Manual) -> Result<Sett
             return Ok(Settled::Held(left));
         }
         let reply = context.store.submit(&run.job, &Request::Manual(manual)).await?;
-        context.hear(&reply);
+        context.store_clock.hear(&reply);
         if context.store.record_of(&run.job).await?.is_some_and(|record| goes_on(&record)) {
             return Ok(Settled::InVain);
         }

@@ -1,14 +1,12 @@
 //! Limits how many claims of a replica are under way, and queues the jobs above that. A claim is built when its turn
-//! has come, so that the time in it is true when it is sent, however many wait. Pure, except for the driver's part.
+//! has come, so that the time in it is true when it is sent, however many wait. Pure.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::Hash;
-use std::sync::Arc;
 
 use crate::job::JobName;
 use crate::lease::Protection;
-use crate::replica::driver::Driver;
-use crate::replica::errand;
+use crate::replica::core::Core;
 use crate::time::UtcMillis;
 
 /// At most this many claims are under way: over a slow line, so many are decided in each round trip.
@@ -24,22 +22,11 @@ pub(crate) struct Window<J> {
     queued: HashSet<J>,
 }
 
-impl Driver {
+impl Core {
     /// Checks whether a tick of the job is due by `now`, and acts on it, now or when the job's turn has come.
     pub(crate) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
         if self.window.admits(job) {
             self.look(job, now);
-        }
-    }
-
-    /// Checks the jobs whose turn has come, and sends together all claims collected since the last call.
-    pub(crate) fn send_claims(&mut self) {
-        while let Some(job) = self.window.next() {
-            self.look(&job, self.context.now());
-        }
-        if !self.claims.is_empty() {
-            let claims = std::mem::take(&mut self.claims);
-            self.errands.spawn(errand::claim(Arc::clone(&self.context), claims));
         }
     }
 }

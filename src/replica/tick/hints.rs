@@ -3,40 +3,30 @@
 //! believed. A hint that is lost, late, wrong, or of another era leads to a claim.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use crate::job::JobName;
-use crate::replica::driver::Driver;
-use crate::replica::errand;
+use crate::replica::core::Core;
 use crate::store::{Hint, Marked};
 
-impl Driver {
+impl Core {
     /// Takes in a hint: a tick was decided, so that this replica may not have to claim it; or it is open again.
     pub(crate) fn take_hint(&mut self, hint: &Hint) {
-        let (now, store_now) = (self.context.now(), self.context.store_time());
+        let (now, store_now) = (self.now(), self.store_time());
         let Some(contest) = self.contests.get_mut(&hint.job) else { return };
-        if !self.context.is_in(&hint.era) {
+        if !self.store_clock.is_in(&hint.era) {
             return;
         }
         // The hint's time is not believed. But the store may have decided the tick by its present time, which this
         // replica reckons itself.
-        self.context.record_store_time(store_now);
+        self.store_clock.record_store_time(store_now);
         if let Some(at) = contest.overhear(&hint.reply, store_now, now) {
             self.alarms.push(Reverse((at, hint.job.clone())));
         }
     }
 
-    /// Reads together the marks that are wanted since the last call.
-    pub(crate) fn send_looks(&mut self) {
-        if !self.looks.is_empty() {
-            let jobs = std::mem::take(&mut self.looks);
-            self.errands.spawn(errand::read_marks(Arc::clone(&self.context), jobs));
-        }
-    }
-
     /// Processes the marks of these jobs; `None`, or none at all, where they could not be read.
     pub(crate) fn marked(&mut self, jobs: &[JobName], marks: &[Option<Marked>]) {
-        let now = self.context.now();
+        let now = self.now();
         for (at, job) in jobs.iter().enumerate() {
             let Some(contest) = self.contests.get_mut(job) else { continue };
             let found = contest.look_found(marks.get(at).and_then(Option::as_ref), now);
@@ -45,7 +35,6 @@ impl Driver {
             }
             // The tick may have to be claimed after all, or the next one may be due already.
             self.look_at(job, now);
-            self.free_slot(job);
         }
     }
 }

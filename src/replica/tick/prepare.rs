@@ -2,15 +2,15 @@
 //! clock and after heartbeats.
 
 use std::cmp::Reverse;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::job::JobName;
 use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::cluster::store_health::HealthChange;
-use crate::replica::cluster::wall_clock::WallReading;
-use crate::replica::driver::Driver;
+use crate::replica::core::{Core, Effect};
+use crate::store::StageTimes;
 
 use super::claiming::{Contest, asked_ahead};
 use super::eligibility::Eligibility;
@@ -23,45 +23,50 @@ const REPLAN: Duration = Duration::from_millis(500);
 /// A guard that is ready for a tick waits this long after its instant.
 const RESERVED_FOR: Duration = Duration::from_secs(2);
 
-impl Driver {
+impl Core {
     /// Handles a step of the wall clock: plans every tick anew, and checks what is due by now.
     pub(crate) fn clock_stepped(&mut self) {
-        self.context.events.tell(Event::ClockStepped);
+        self.report(Event::ClockStepped);
         // The embedded store uses the same clock, and the offset of another store's clock has to be measured again.
-        self.resync.notify_one();
+        self.beats_now = true;
         self.plan_anew();
     }
 
     /// Whether the wall clock was stepped since its last reading, and no timer reported it.
     fn notice_quiet_step(&mut self) -> bool {
-        let reading = WallReading::of(&*self.context.clock);
-        let before = self.health.wall.replace(reading);
-        before.is_some_and(|before| reading.is_stepped_since(&before, REPLAN))
+        let before = self.health.wall.replace(self.at);
+        before.is_some_and(|before| self.at.is_stepped_since(&before, REPLAN))
     }
 
     fn plan_anew(&mut self) {
-        self.health.wall = Some(WallReading::of(&*self.context.clock));
-        let now = self.context.now();
+        self.health.wall = Some(self.at);
+        let now = self.now();
         self.alarms.clear();
         self.close_what_is_ahead();
         self.open_records();
         self.next_ticks.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
-        self.expect(take_coming(&self.next_ticks, now));
+        let coming = take_coming(&self.next_ticks, now);
+        self.expect(coming);
         self.look_at_all();
     }
 
     /// Requires a record to be opened again if its known mark, or the start of its schedule, lies ahead: a clock that
     /// was ahead has set it.
     fn close_what_is_ahead(&mut self) {
-        let now = self.context.now();
+        let now = self.now();
         let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));
         ahead.for_each(Contest::close);
     }
 
     /// Ends the waits of all jobs and checks them: what they wait for may have happened.
     fn look_at_all(&mut self) {
-        let now = self.context.now();
-        let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
+        let now = self.now();
+        let mut jobs: Vec<JobName> = self.contests.keys().cloned().collect();
+        // Each replica begins with other jobs: where thousands wait, no two ask for the same ones first.
+        let turn =
+            self.node.as_str().bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31) + usize::from(byte));
+        let first = turn.checked_rem(jobs.len()).unwrap_or_default();
+        jobs.rotate_left(first);
         for job in jobs {
             self.contests.get_mut(&job).expect("the name was just taken from there").hurry(now);
             self.look_at(&job, now);
@@ -81,17 +86,13 @@ impl Driver {
                 takes && self.health.roster.stagger(&job.spec, coming.tick).is_zero() && is_scheduled()
             })
         };
-        let now = self.context.now();
-        let apart = now.since(self.context.store_time());
+        let now = self.now();
+        let apart = now.since(self.store_time());
         let first: Vec<_> = asked_ahead(coming, apart).filter(|(coming, _)| is_first(coming)).collect();
         let last = first.iter().map(|(coming, _)| coming.tick.instant()).max();
         let Some(last) = last.filter(|_| !self.draining) else { return };
         let left = last.since(now).min(LEAD);
-        let until = self.context.clock.boot().plus(left + RESERVED_FOR);
-        let (runs, guards) = (first.len(), Arc::clone(&self.context.guards));
-        // The zygote, which makes guards, may be frozen. Nothing waits for it: a run that finds no guard ready requests
-        // one.
-        tokio::task::spawn_blocking(move || guards.reserve(runs, until));
+        let (runs, until) = (first.len(), self.at.boot.plus(left + RESERVED_FOR));
         for (Coming { job, tick }, from) in &first {
             if let Some(contest) = self.contests.get_mut(job) {
                 contest.call(*tick, *from, now);
@@ -99,44 +100,40 @@ impl Driver {
             }
         }
         let jobs: Vec<JobName> = first.into_iter().map(|(coming, _)| coming.job.clone()).collect();
-        let context = Arc::clone(&self.context);
-        tokio::spawn(async move { context.logs.expect(&jobs).await });
+        self.effects.push(Effect::Prepare { runs, until, jobs });
     }
 
     /// Returns how far the wall clock is ahead of the clock by which ticks are due.
     fn ahead(&self) -> Duration {
-        self.context.clock.utc().since(self.context.now())
+        self.at.wall.since(self.now())
     }
 
     /// Logs the jobs that no live replica may run.
     fn log_unschedulable_jobs(&mut self) {
         let jobs = self.contests.values().filter(|contest| !contest.is_retired()).map(Contest::spec);
-        for event in self.unschedulable.look(&self.health.roster, jobs, self.context.clock.boot()) {
-            self.context.events.tell(event);
-        }
+        let events = self.unschedulable.look(&self.health.roster, jobs, self.at.boot);
+        self.effects.extend(events.into_iter().map(Effect::Report));
     }
 
     /// Processes a heartbeat that was answered, or got no answer.
-    pub(crate) fn exchanged(&mut self, exchange: Exchange) {
+    pub(crate) fn exchanged(&mut self, exchange: Exchange, stages: Vec<StageTimes>) {
         if self.notice_quiet_step() {
             self.clock_stepped();
         }
         self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.health.outage().is_some());
-        let change = self.health.take_in(&exchange, &mut self.context.store_clock());
-        self.hear_for_report(&exchange);
-        let stages = self.context.traffic.start_latency.times();
+        let change = self.health.take_in(&exchange, &mut self.store_clock.lock());
+        self.effects.extend(self.health.take_events().map(Effect::Report));
         self.update_beat(|beat| beat.stages = stages);
-        self.context.guards.release();
-        if let Some(count) = self.late_claims.news(self.context.clock.boot()) {
-            self.context.events.tell(Event::ClaimsUnsynced { count });
+        if let Some(count) = self.late_claims.news(self.at.boot) {
+            self.report(Event::ClaimsUnsynced { count });
         }
         let Ok(pulse) = exchange.result else { return };
         self.log_unschedulable_jobs();
         if change == HealthChange::Reopen {
             self.contests.values_mut().for_each(Contest::close);
             self.opening.values_mut().for_each(|begun| *begun = None);
-            self.handles.values().for_each(|(_, handle)| handle.renew.notify_one());
+            self.effects.extend(self.runs.keys().copied().map(Effect::Renew));
             self.doubt_the_store();
         }
         if change == HealthChange::Stepped {

@@ -298,6 +298,7 @@ impl StoreClock {
     }
 }
 
+pub(crate) mod shared;
 mod shown;
 mod steady;
 #[cfg(test)]

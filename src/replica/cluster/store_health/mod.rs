@@ -5,19 +5,17 @@ use std::time::Duration;
 
 use crate::events::StoreChange;
 use crate::events::event::Event;
-use crate::events::log::Events;
 use crate::events::peer_event::PeerEvent;
 use crate::job::{NodeName, RunId};
 use crate::store::clock::{ClockNews, ClockReading, StoreClock};
 use crate::store::{FailureCause, LIVE_FOR, Marker, Peer, Pulse, StoreError};
-use crate::time::BootInstant;
+use crate::time::{BootInstant, Now};
 
 use super::clock_skew::ClockSkew;
 use super::config_drift::ConfigDrift;
 use super::heartbeat::Exchange;
 use super::joining::Joining;
 use super::roster::Roster;
-use super::wall_clock::WallReading;
 
 /// Too few replicas are logged after this long, and again as often.
 const TOO_FEW_AFTER: Duration = Duration::from_secs(60);
@@ -42,7 +40,8 @@ pub(crate) enum HealthChange {
 /// The replica's view of the store and its peers.
 #[derive(Debug)]
 pub(crate) struct StoreHealth {
-    events: Events,
+    /// What happened since the last call of `take_events`.
+    events: Vec<Event>,
     store: String,
     me: NodeName,
     life: RunId,
@@ -64,24 +63,17 @@ pub(crate) struct StoreHealth {
     taken_said: Option<BootInstant>,
     pub(crate) clock_skew: ClockSkew,
     /// The last reading of the wall clock.
-    pub(crate) wall: Option<WallReading>,
+    pub(crate) wall: Option<Now>,
     pub(crate) roster: Roster,
     pub(crate) joining: Joining,
 }
 
 impl StoreHealth {
     /// Creates the view before the first exchange.
-    pub(crate) fn new(
-        events: Events,
-        store: String,
-        me: NodeName,
-        life: RunId,
-        expected: Option<u32>,
-        file: String,
-    ) -> Self {
+    pub(crate) fn new(store: String, me: NodeName, life: RunId, expected: Option<u32>, file: String) -> Self {
         let roster = Roster::alone(me.clone());
         Self {
-            events,
+            events: Vec::new(),
             store,
             me,
             life,
@@ -106,6 +98,11 @@ impl StoreHealth {
         self.outage.as_ref()?.as_deref()
     }
 
+    /// Returns what happened since the last call.
+    pub(crate) fn take_events(&mut self) -> impl Iterator<Item = Event> + use<> {
+        std::mem::take(&mut self.events).into_iter()
+    }
+
     /// Takes in one exchange.
     pub(crate) fn take_in(
         &mut self,
@@ -121,7 +118,7 @@ impl StoreHealth {
         };
         self.causes.clear();
         if self.outage.replace(None) != Some(None) {
-            self.events.tell(Event::StoreReached { store: self.store.clone() });
+            self.events.push(Event::StoreReached { store: self.store.clone() });
         }
         let reading = ClockReading { sent: exchange.sent, received: exchange.received, store: pulse.now };
         let was_away =
@@ -139,7 +136,7 @@ impl StoreHealth {
         });
         let (ahead_ms, error) = compared.unwrap_or_default();
         if let Some(event) = self.clock_skew.measured(ahead_ms, error, exchange.received) {
-            self.events.tell(event);
+            self.events.push(event);
         }
         let before = self.marker.replace(pulse.marker.clone());
         let forgot = before.as_ref().is_some_and(|before| *before != pulse.marker);
@@ -171,7 +168,7 @@ impl StoreHealth {
     fn lose_store(&mut self, error: &StoreError) {
         let cause = error.diagnosis().certain_cause().filter(|cause| !self.causes.contains(cause));
         if cause.is_some() || self.outage().is_none() {
-            self.events.tell(Event::StoreLost(error.clone()));
+            self.events.push(Event::StoreLost(error.clone()));
         }
         self.causes.extend(cause.cloned());
         self.outage = Some(Some(error.to_string()));
@@ -187,7 +184,7 @@ impl StoreHealth {
                 return if was_away { HealthChange::Stepped } else { HealthChange::Reached };
             }
         };
-        self.events.tell(Event::StoreChanged { what });
+        self.events.push(Event::StoreChanged { what });
         if learned == ClockNews::NewEra || forgot { HealthChange::Reopen } else { HealthChange::Stepped }
     }
 
@@ -200,7 +197,7 @@ impl StoreHealth {
         if now.since(since) >= TOO_FEW_AFTER {
             self.too_few_since = Some(now);
             let live = self.roster.live();
-            self.events.tell(Event::Peer(PeerEvent::TooFew { live, expected }));
+            self.events.push(Event::Peer(PeerEvent::TooFew { live, expected }));
         }
     }
 
@@ -208,7 +205,7 @@ impl StoreHealth {
         let others = pulse.peers.iter().filter(|peer| self.roster.counts(peer, pulse.now));
         let files = others.map(|peer| (&peer.beat.node, peer.beat.file.as_str()));
         if let Some(event) = self.config_drift.learn(files, now) {
-            self.events.tell(event);
+            self.events.push(event);
         }
     }
 
@@ -221,7 +218,7 @@ impl StoreHealth {
         self.taken = Some(now);
         if self.taken_said.is_none_or(|said| now.since(said) >= SAY_TAKEN_AGAIN) {
             self.taken_said = Some(now);
-            self.events.tell(Event::Peer(PeerEvent::NameTaken));
+            self.events.push(Event::Peer(PeerEvent::NameTaken));
         }
     }
 }

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use crate::lease::Era;
 use crate::replica::cluster::roster::tests::peer;
 use crate::store::{Diagnosis, Pulse};
@@ -28,26 +26,21 @@ fn exchange(second: u64, others: &[&str]) -> Exchange {
 }
 
 /// What the replica `a` knows before its first exchange.
-fn health(events: Events, expected: Option<u32>) -> StoreHealth {
-    StoreHealth::new(events, "store".into(), node("a"), RunId::new(), expected, String::new())
+fn health(expected: Option<u32>) -> StoreHealth {
+    StoreHealth::new("store".into(), node("a"), RunId::new(), expected, String::new())
 }
 
 #[test]
 fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
-    let events = Events::of(node("a"));
-    let mut heard = events.listen();
-    let mut health = health(events, Some(3));
+    let mut health = health(Some(3));
     let mut store_clock = None;
     let mut said = Vec::new();
     for second in 1..=400 {
         // All replicas are live at first, then one is missing, comes back for a moment, and is missing again.
         let others: &[&str] = if second < 10 || second == 200 { &["b", "c"] } else { &["b"] };
         health.take_in(&exchange(second, others), &mut store_clock);
-        while let Ok(event) = heard.try_recv() {
-            if matches!(*event, Event::Peer(PeerEvent::TooFew { .. })) {
-                said.push((second, Arc::unwrap_or_clone(event)));
-            }
-        }
+        let too_few = |event: &Event| matches!(event, Event::Peer(PeerEvent::TooFew { .. }));
+        said.extend(health.take_events().filter(too_few).map(|event| (second, event)));
     }
     let too_few = Event::Peer(PeerEvent::TooFew { live: 2, expected: 3 });
     let times = [70, 130, 190, 261, 321, 381];
@@ -56,7 +49,7 @@ fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
 
 #[test]
 fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
-    let mut health = health(Events::of(node("a")), None);
+    let mut health = health(None);
     let mut store_clock = None;
     let mut change = |second: u64, marker: &str| {
         // Another process of this name has sent a heartbeat meanwhile.
@@ -76,7 +69,7 @@ fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
 
 #[test]
 fn a_new_era_with_another_clock_leaves_the_last_time_of_the_old_one_unchanged() {
-    let mut health = health(Events::of(node("a")), None);
+    let mut health = health(None);
     let mut store_clock = None;
     health.take_in(&exchange(1, &[]), &mut store_clock);
     let mut next = exchange(2, &[]);
@@ -90,9 +83,7 @@ fn a_new_era_with_another_clock_leaves_the_last_time_of_the_old_one_unchanged() 
 
 #[test]
 fn each_cause_of_an_outage_is_told_once() {
-    let events = Events::of(node("a"));
-    let mut heard = events.listen();
-    let (mut health, mut store_clock) = (health(events, None), None);
+    let (mut health, mut store_clock) = (health(None), None);
     let refused = || StoreError::NotSent("Connection refused".into());
     let password =
         || StoreError::Refused(Diagnosis::of(FailureCause::PasswordMissing, "a password is missing"));
@@ -100,8 +91,7 @@ fn each_cause_of_an_outage_is_told_once() {
         let answered = exchange(1, &[]);
         let result = error.map_or(answered.result.clone(), Err);
         health.take_in(&Exchange { result, ..answered }, &mut store_clock);
-        let events = std::iter::from_fn(|| heard.try_recv().ok());
-        events.filter(|event| matches!(**event, Event::StoreLost(_))).count()
+        health.take_events().filter(|event| matches!(event, Event::StoreLost(_))).count()
     };
     // A store that comes up, and then requires a password, after which it is restarted.
     let outage = [refused(), refused(), password(), password(), refused(), password()];
@@ -111,7 +101,7 @@ fn each_cause_of_an_outage_is_told_once() {
 
 #[test]
 fn a_name_is_taken_while_another_replica_beats_under_it() {
-    let (mut health, mut store_clock) = (health(Events::of(node("a")), None), None);
+    let (mut health, mut store_clock) = (health(None), None);
     let mut is_taken = |second: u64, others: &[&str]| {
         let next = exchange(second, others);
         health.take_in(&next, &mut store_clock);

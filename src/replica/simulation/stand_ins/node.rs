@@ -6,8 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::events::log::Events;
-use crate::hold::context::due_by;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobSpec, NodeName, RunId, Verdict};
 use crate::lease::Era;
@@ -22,6 +20,7 @@ use crate::replica::tick::next_ticks::{Coming, NextTicks};
 use crate::replica::tick::ticker::LEAD;
 use crate::run::StopReason;
 use crate::store::clock::StoreClock;
+use crate::store::clock::shared::due_by;
 use crate::store::{Beat, BeatRun};
 use crate::time::{BootInstant, UtcMillis};
 
@@ -96,14 +95,13 @@ impl Node {
         let mut next_ticks = NextTicks::default();
         next_ticks.plan(jobs.iter().cloned(), reads.wall);
         let beat = Beat::of(name.clone(), life, String::new(), reads.wall);
-        let events = Events::of(name.clone());
         Self {
             name: name.clone(),
             contests: jobs.iter().map(|job| Contest::new(Arc::clone(job), reads.boot)).collect(),
             jobs,
             reads,
             store_clock: None,
-            health: StoreHealth::new(events, "simulated".to_owned(), name.clone(), life, None, String::new()),
+            health: StoreHealth::new("simulated".to_owned(), name.clone(), life, None, String::new()),
             next_ticks,
             alarms: BTreeSet::new(),
             keeps: Vec::new(),

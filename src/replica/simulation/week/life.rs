@@ -5,8 +5,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::events::log::Events;
-use crate::hold::context::due_by;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::{Answer, Request};
 use crate::replica::cluster::heartbeat::Exchange;
@@ -15,6 +13,7 @@ use crate::replica::simulation::world::clock::Moment;
 use crate::replica::tick::claiming::Contest;
 use crate::replica::tick::next_ticks::NextTicks;
 use crate::run::Job;
+use crate::store::clock::shared::due_by;
 use crate::store::clock::{ClockReading, StoreClock};
 use crate::store::{Beat, Peer, Pulse, StoreError};
 use crate::time::{BootInstant, UtcMillis};
@@ -62,8 +61,7 @@ impl Life {
         boot: BootInstant,
     ) -> Self {
         let life = RunId::new();
-        let events = Events::of(name.clone());
-        let mut health = StoreHealth::new(events, "week".to_owned(), name.clone(), life, None, String::new());
+        let mut health = StoreHealth::new("week".to_owned(), name.clone(), life, None, String::new());
         let labels: Vec<_> = labels.iter().map(|label| label.parse().expect("a label")).collect();
         health.roster.carry(labels.clone());
         let mut next_ticks = NextTicks::default();

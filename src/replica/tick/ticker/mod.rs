@@ -43,7 +43,7 @@ pub struct TickerError(String);
 pub(crate) type SharedNextTicks = Arc<Mutex<NextTicks>>;
 
 /// Returns the time by which ticks are due.
-pub(crate) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
+pub(crate) type DueClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
 
 /// The running ticker.
 pub(crate) struct Ticker {
@@ -54,7 +54,7 @@ impl Ticker {
     /// Starts announcing the next ticks.
     pub(crate) async fn start(
         next_ticks: SharedNextTicks,
-        now: Now,
+        now: DueClock,
         announce: mpsc::UnboundedSender<Vec<Coming>>,
     ) -> Result<Self, TickerError> {
         let failed = |error: JobSchedulerError| TickerError(format!("{error:?}"));
@@ -87,7 +87,7 @@ pub(crate) fn take_coming(next_ticks: &SharedNextTicks, now: UtcMillis) -> Vec<C
 #[derive(Clone)]
 struct TickSource {
     next_ticks: SharedNextTicks,
-    now: Now,
+    now: DueClock,
     announce: mpsc::UnboundedSender<Vec<Coming>>,
 }
 

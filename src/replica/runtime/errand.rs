@@ -12,53 +12,32 @@ use crate::events::run_ref::Run;
 use crate::hold::context::Context;
 use crate::hold::give_back::{Doubt, give_back};
 use crate::hold::handle::LockHandle;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobName, RunId};
-use crate::lease::{Claim, Finish, Manual, Open, Record, Reply, Request};
-use crate::store::{Concern, Marked, Replied, StoreError};
+use crate::lease::{Claim, Finish, Manual, Open, Protection, Record, Request};
+use crate::replica::core::{CoreInput, PastRead};
+use crate::replica::recovery::orphans::{finish_in_mid_run, orphans};
+use crate::store::Replied;
 use crate::time::BootInstant;
-
-use super::recovery::lost_runs::Settled;
-use super::recovery::orphans::{Orphan, orphans};
 
 /// How long to wait for a renewal that is to prove that a run is alive.
 const PROOF_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long to wait for the disk. Reading a few thousand small files takes far less.
 const RECALL_LIMIT: Duration = Duration::from_secs(3);
+
 /// An inspection of the store that takes longer is given up; the next heartbeat with an answer starts another.
 const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 
 /// An errand's result.
 #[derive(Debug)]
 pub(super) enum Done {
+    /// The core takes this in.
+    Input(Box<CoreInput>),
     /// Claims that were sent together: the answers that have come, and the claims that still wait for theirs.
-    Claimed { sent: BootInstant, answered: Vec<(JobName, Replied)>, others: Claims },
-    /// What an earlier process left behind.
-    Recalled(Vec<Orphan>),
-    /// The results of opening records, and of sending finishes.
-    Opened { opened: Vec<(JobName, Replied)>, told: Vec<(Run, Replied)> },
-    /// The result of requesting the lock for an order.
-    Obeyed { job: JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError> },
-    /// A record that was read, or why it was not.
-    Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
-    /// The marks of these jobs; empty if they could not be read.
-    Marked { jobs: Vec<JobName>, marks: Vec<Option<Marked>> },
-    /// Records were read to find runs without their replicas: those with a run that is going, and the jobs whose
-    /// records were not read.
-    Searched { running: Vec<(JobName, Record)>, unread: Vec<JobName> },
-    /// The result of asking the store about a run without its replica.
-    Settled { run: Run, settled: Settled },
-    /// The note of a job was deleted.
-    Forgotten,
-    /// A lock was given back, as far as possible.
-    Abandoned,
-    /// The other replicas were notified of a rerun, or it was logged that a tick does not run again, as far as
-    /// possible.
-    Announced,
-    /// This replica's own run has proven that it is alive, has ended, or has not renewed in time.
-    Proven(JobName),
-    /// How the store is set up; `None` if it did not answer.
-    Inspected(Option<Vec<Concern>>),
+    Claimed { sent: BootInstant, answers: Vec<(JobName, Replied)>, others: Claims },
+    /// Nothing that anybody waits for.
+    Nothing,
 }
 
 /// Claims that wait for their answers.
@@ -85,11 +64,11 @@ pub(super) async fn claim(context: Arc<Context>, claims: Vec<(JobName, Claim)>) 
 
 /// Waits for the next answers. No claim waits for the answer to another.
 pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Done {
-    let mut answered = Vec::from_iter(claims.next().await);
+    let mut answers = Vec::from_iter(claims.next().await);
     while let Some(Some(next)) = claims.next().now_or_never() {
-        answered.push(next);
+        answers.push(next);
     }
-    Done::Claimed { sent, answered, others: claims }
+    Done::Claimed { sent, answers, others: claims }
 }
 
 /// Gives back what an unanswered claim may have been granted, and sends a new claim.
@@ -101,14 +80,14 @@ pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Cl
 /// Gives back a lock under which nothing was started.
 pub(super) async fn abandon(context: Arc<Context>, job: JobName, doubt: Doubt) -> Done {
     give_back(&context, &job, doubt).await;
-    Done::Abandoned
+    Done::Nothing
 }
 
 /// Makes the other replicas read the job's record, because a run was interrupted. Without this, they check the job
 /// when its lease would be over.
 pub(super) async fn announce(context: Arc<Context>, job: JobName) -> Done {
     let _ = context.store.announce(&job).await;
-    Done::Announced
+    Done::Nothing
 }
 
 /// Reads what an earlier process left behind. If the disk does not answer in time, the jobs noted there stay locked
@@ -121,27 +100,34 @@ pub(super) async fn recall(context: Arc<Context>) -> Done {
         orphans(&notes, signs.expect("reading signs neither panics nor is aborted"))
     };
     let read = tokio::time::timeout(RECALL_LIMIT, reading).await;
-    Done::Recalled(read.unwrap_or_else(|_| {
+    let orphans = read.unwrap_or_else(|_| {
         warn!(node = %context.node, "state folder does not answer: jobs that were running before the restart wait for their lease to end");
         Vec::new()
-    }))
+    });
+    let (largest_fence, noted) = (context.lease_file.largest_fence(), context.lease_file.jobs());
+    Done::Input(Box::new(CoreInput::PastRead(PastRead { orphans, largest_fence, noted })))
 }
 
 /// Deletes the note of a job.
 pub(super) async fn forget(context: Arc<Context>, job: JobName) -> Done {
     context.lease_file.forget(&job).await;
-    Done::Forgotten
+    Done::Nothing
 }
 
-/// Reads which of the jobs the cluster knows, opens the records, sends finishes, and then enrols the jobs that have
-/// records. In this order, replicas that start together all find a new job new.
+/// Reads which of the jobs the cluster knows, opens the records, sends the finishes of `resend` that are noted, and then
+/// enrols the jobs that have records. In this order, replicas that start together all find a new job new.
 pub(super) async fn open(
     context: Arc<Context>,
     mut opens: Vec<(JobName, Open)>,
-    ends: Vec<(JobName, Finish)>,
+    resend: Vec<(JobName, Option<Finish>)>,
 ) -> Done {
     let jobs: Vec<JobName> = opens.iter().map(|(job, _)| job.clone()).collect();
-    let runs: Vec<Run> = ends.iter().map(|(job, finish)| Run::of(job, &finish.lease)).collect();
+    let ends: Vec<(JobName, Finish)> =
+        resend.iter().filter_map(|(job, finish)| Some((job.clone(), finish.clone()?))).collect();
+    if opens.is_empty() && ends.is_empty() {
+        let resent = resend.into_iter().map(|(job, _)| (job, None)).collect();
+        return Done::Input(Box::new(CoreInput::RecordsOpened { opened: Vec::new(), resent }));
+    }
     let known = context.store.known(&jobs).await;
     let replies = match known {
         Err(error) => vec![Err(error); opens.len() + ends.len()],
@@ -155,14 +141,30 @@ pub(super) async fn open(
     };
     let mut replies = replies.into_iter();
     let opened: Vec<_> = jobs.into_iter().zip(&mut replies).collect();
-    let told = runs.into_iter().zip(replies).collect();
+    let resent = resend.into_iter().map(|(job, finish)| {
+        let told = finish.and_then(|finish| Some((Run::of(&job, &finish.lease), replies.next()?)));
+        (job, told)
+    });
+    let resent = resent.collect();
     // No record is created for a job that is not enabled.
     let has_record = |reply: &Replied| reply.as_ref().is_ok_and(|reply| reply.mark.is_some());
     let made: Vec<JobName> =
         opened.iter().filter(|(_, reply)| has_record(reply)).map(|(job, _)| job.clone()).collect();
     // If this fails, the cluster takes the jobs for new until their next opening.
     let _ = context.store.enroll(&made).await;
-    Done::Opened { opened, told }
+    Done::Input(Box::new(CoreInput::RecordsOpened { opened, resent }))
+}
+
+/// Returns the end of the job's last run that has to be sent to the store again: of a run that has ended, and of no
+/// other.
+pub(super) fn noted_end(context: &Context, job: &JobName) -> Option<Finish> {
+    match context.lease_file.note(job)? {
+        LeaseNote::Ended(finish) => Some(finish),
+        LeaseNote::Running { .. } if Protection::ResentFinish.is_on() => None,
+        LeaseNote::Running { lease, .. } => {
+            Some(finish_in_mid_run(lease, context.store_clock.era(), context.store_time()))
+        }
+    }
 }
 
 /// Sends requests, each about another job, in any order. Returns the answers in the order of the requests.
@@ -193,7 +195,7 @@ pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, Run
             handle.renew.notify_one();
         }
     }
-    Done::Announced
+    Done::Nothing
 }
 
 /// Makes this replica's own run renew its lock, which proves that it is alive.
@@ -207,27 +209,27 @@ pub(super) async fn prove(job: JobName, handle: LockHandle) -> Done {
         () = handle.run_ended.cancelled() => {}
         () = tokio::time::sleep(PROOF_LIMIT) => {}
     }
-    Done::Proven(job)
+    Done::Input(Box::new(CoreInput::RunProven(job)))
 }
 
 /// Requests the lock for a run by hand.
 pub(super) async fn obey(context: Arc<Context>, job: JobName, manual: Manual) -> Done {
     let (run, sent) = (manual.run, context.clock.boot());
-    let result = context.store.submit(&job, &Request::Manual(manual)).await;
-    Done::Obeyed { job, run, sent, result }
+    let reply = context.store.submit(&job, &Request::Manual(manual)).await;
+    Done::Input(Box::new(CoreInput::ManualRunAnswered { job, run, sent, reply }))
 }
 
 /// Reads a job's record after `delay`, when it is this replica's turn.
 pub(super) async fn look(context: Arc<Context>, job: JobName, delay: Duration) -> Done {
     tokio::time::sleep(delay).await;
     let record = context.store.record_of(&job).await;
-    Done::Looked { job, record: record.map(|record| record.map(Box::new)) }
+    Done::Input(Box::new(CoreInput::RecordRead { job, record: record.map(|record| record.map(Box::new)) }))
 }
 
 /// Reads the marks of these jobs.
 pub(super) async fn read_marks(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     let marks = context.store.marks(&jobs).await.unwrap_or_default();
-    Done::Marked { jobs, marks }
+    Done::Input(Box::new(CoreInput::MarksRead { jobs, marks }))
 }
 
 /// Inspects how the store is set up.
@@ -237,5 +239,5 @@ pub(super) async fn inspect(context: Arc<Context>) -> Done {
         context.store.ready().await?;
         context.store.inspect().await
     });
-    Done::Inspected(inspection.await.ok().and_then(Result::ok))
+    Done::Input(Box::new(CoreInput::StoreInspected(inspection.await.ok().and_then(Result::ok))))
 }

@@ -1,0 +1,77 @@
+//! A store that is down, or has forgotten, and what an earlier process left behind.
+
+use crate::job::Fence;
+use crate::replica::recovery::orphans::{Orphan, OrphanEnded};
+
+use super::*;
+
+const AT_TEN: &str = "schedule = \"*/10 * * * * *\"";
+
+#[test]
+fn while_the_store_is_down_nothing_is_claimed_and_afterwards_what_is_still_in_time() {
+    let mut bench = Bench::of(&[("j", &format!("{AT_TEN}\nstart_deadline = \"30s\""))], None);
+    bench.is_store_up = false;
+    bench.pass(8_000);
+    assert_eq!((bench.count("claim"), bench.started.len()), (0, 0));
+    let undecided = |event: &&Event| matches!(event, Event::TickUndecided { .. });
+    assert_eq!(bench.events.iter().filter(undecided).count(), 1);
+    bench.is_store_up = true;
+    // The store's clock was not watched: for two seconds nothing is granted.
+    bench.pass(2_500);
+    assert_eq!(bench.started_at(), [10_000]);
+}
+
+#[test]
+fn after_a_new_era_every_record_is_opened_and_every_lock_renewed() {
+    let mut bench = Bench::of(&[("j", AT_TEN), ("k", "schedule = \"@daily\"")], None);
+    bench.pass(6_000);
+    assert_eq!(bench.started(), ["j"]);
+    (bench.done, bench.era) = (Vec::new(), Era("f".into()));
+    bench.pass(1_000);
+    assert_eq!(bench.count("Renew"), 1);
+    assert_eq!(bench.count("DoubtNotedEnds"), 1);
+    assert_eq!(bench.count("open 2 resend 1"), 1, "{:?}", bench.done);
+    bench.pass(1_000);
+    assert_eq!(bench.done.iter().filter(|done| done.starts_with("open")).count(), 1, "once");
+}
+
+#[test]
+fn a_job_waits_until_the_run_of_an_earlier_process_is_surely_dead() {
+    let run = RunId::new();
+    let orphan = Orphan { job: job("j"), run, note: None, sign: None };
+    let past = PastRead { orphans: vec![orphan.clone()], largest_fence: Fence(7), noted: vec![job("j")] };
+    let mut bench =
+        Bench::begun(file(&[("j", "schedule = \"* * * * * *\""), ("k", AT_TEN)], None), Some(past));
+    bench.pass(12_000);
+    assert_eq!(bench.started(), ["k"], "the other job does not wait");
+    assert_eq!(bench.count("CheckOrphan"), 1);
+    bench.tell(CoreInput::OrphanChecked(OrphanEnded { job: job("j"), is_first: true, left: None }));
+    assert_eq!(bench.done.iter().filter(|done| *done == "open 1 resend 1").count(), 1, "{:?}", bench.done);
+    bench.pass(4_000);
+    assert!(bench.started().contains(&"j"));
+    assert!(bench.started.iter().all(|start| start.grant.lease.fence > Fence(7)), "fences rise");
+}
+
+#[test]
+fn an_orphan_that_is_left_to_its_lease_is_checked_again_and_delays_its_job_once() {
+    let orphan = Orphan { job: job("j"), run: RunId::new(), note: None, sign: None };
+    let past = PastRead { orphans: vec![orphan.clone()], largest_fence: Fence(0), noted: Vec::new() };
+    let mut bench = Bench::begun(file(&[("j", AT_TEN)], None), Some(past));
+    let left = |is_first| OrphanEnded { job: job("j"), is_first, left: Some(orphan.clone()) };
+    bench.tell(CoreInput::OrphanChecked(left(true)));
+    bench.tell(CoreInput::OrphanChecked(left(false)));
+    assert_eq!(bench.count("CheckOrphan"), 3);
+    bench.pass(11_000);
+    assert_eq!(bench.started(), ["j"]);
+}
+
+#[test]
+fn a_stepped_clock_plans_every_tick_anew() {
+    let mut bench = Bench::of(&[("j", "schedule = \"0 30 * * * *\"")], None);
+    let half_past = UtcMillis(T0.0 + 1_800_000);
+    bench.now = Now::at(bench.now.boot, half_past.minus(Duration::from_secs(5)));
+    bench.tell(CoreInput::ClockStepped);
+    assert_eq!(bench.count("BeatNow"), 1, "the difference to the store's clock is measured again");
+    bench.pass(6_000);
+    assert_eq!(bench.started_at(), [1_800_000]);
+}
