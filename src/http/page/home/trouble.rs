@@ -90,7 +90,7 @@ pub(crate) fn troubles_part(frame: &PageFrame<'_>, facts: &HomeFacts<'_>) -> Pag
                 StoreSight::Reading => NOT_KNOWN_YET,
                 StoreSight::Unread(_) => NOT_KNOWN,
             },
-            is_well: problems.is_empty() && store == StoreSight::Answers,
+            is_well: problems.is_empty() && matches!(store, StoreSight::Answers | StoreSight::Reading),
             others: problems.len().saturating_sub(TROUBLES_SHOWN),
             troubles,
         },

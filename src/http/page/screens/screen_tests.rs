@@ -93,7 +93,7 @@ async fn the_first_page_of_many_jobs_shows_the_file_at_once_and_the_store_once_i
     served.define_more(1_000);
     let home = opened(&served, "/?q=a").await.body;
     for text in [
-        "<h1 id=\"troubles-h\">The store is being read</h1>",
+        "aria-labelledby=\"troubles-h\" class=\"well\">\n<h1 id=\"troubles-h\">The store is being read</h1>",
         "<span>store answers</span>",
         "<tr id=\"job-backup\" class=\"unknown\">",
         "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>",
