@@ -75,9 +75,9 @@ impl Core {
             self.capacity.take(job);
         }
         let (now, wall) = (self.now(), self.at.wall);
-        let contest = self.contests.get_mut(job).expect("only a contest claims");
-        let caller = self.store_clock.caller(&self.node, self.at.boot, contest.known());
+        let caller = self.caller(self.contests[job].known());
         let caller = caller.expect("no record is open before the store has answered");
+        let contest = self.contests.get_mut(job).expect("only a contest claims");
         let claim = contest.proposal().claim(bid, caller, now, wall);
         contest.claims(&claim);
         self.window.begin();

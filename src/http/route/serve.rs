@@ -202,7 +202,7 @@ fn refused(
 
 /// Whether a request names this kind of answer: `text/html` by a browser that opens an address, `text/event-stream` for the
 /// changes of a page.
-fn accepts(parts: &Parts, kind: &str) -> bool {
+pub(crate) fn accepts(parts: &Parts, kind: &str) -> bool {
     let accept = parts.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     accept.is_some_and(|accept| accept.contains(kind))
 }

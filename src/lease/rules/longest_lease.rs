@@ -32,8 +32,8 @@ impl Transition<'_> {
     }
 
     /// Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era:
-    /// then no caller holds one. A wait for it that is over becomes as much shorter: a caller that still remembers that lease
-    /// makes it as long as it was, and it is over all the same.
+    /// then no caller holds one. If a record that was never granted has waited for that lease, its wait ends earlier by the
+    /// difference. A caller that still remembers the longer lease adds the same difference again, and the wait stays over.
     pub(crate) fn forget_longer(&mut self, open: &Open) {
         let (lease_now, calm) = (self.server.lease_now, self.calm(&open.caller));
         let record = self.record_mut();
@@ -41,7 +41,7 @@ impl Transition<'_> {
         let is_free = !record.is_running() && (record.locked_until == LeaseInstant::FREE || is_waited_for);
         if open.files_agree && is_free && record.lease > open.lease {
             if record.locked_until != LeaseInstant::FREE {
-                let shorter = record.locked_until.minus(record.lease.saturating_sub(open.lease));
+                let shorter = record.locked_until.minus(record.lease - open.lease);
                 record.locked_until = shorter.max(LeaseInstant(LeaseInstant::FREE.0 + 1));
             }
             record.lease = open.lease;

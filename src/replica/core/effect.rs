@@ -1,4 +1,4 @@
-//! What a replica has done.
+//! The effects of a step: what the runtime does.
 
 use std::sync::Arc;
 use std::time::Duration;

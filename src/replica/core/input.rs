@@ -1,4 +1,4 @@
-//! What a replica takes in.
+//! The inputs of the core.
 
 use crate::events::run_ref::Run;
 use crate::hold::holder::ReleasedLock;
@@ -12,7 +12,7 @@ use crate::replica::tick::next_ticks::Coming;
 use crate::store::{Concern, Hint, Marked, Replied, StageTimes, StoreError};
 use crate::time::BootInstant;
 
-/// Something that happened. The core is told of one at a time.
+/// What the core takes in. Each step takes one input.
 #[derive(Debug)]
 pub(crate) enum CoreInput {
     /// The process begins.

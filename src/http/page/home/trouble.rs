@@ -22,12 +22,10 @@ pub(crate) const TROUBLES_SHOWN: usize = 20;
 const RUN_ONCE: (ActKind, &str) = (ActKind::Trigger, "run once…");
 
 /// What the page says while the store is read for the first time.
-const NOT_KNOWN_YET: &str = "What ran, what runs now and what is paused is shown in a moment. Below are the jobs of \
-    jobs.toml with their next ticks.";
+const NOT_KNOWN_YET: &str = "What ran, what runs now and what is paused is shown in a moment.";
 
 /// What the page says if nothing was read of a store that does not answer.
-const NOT_KNOWN: &str = "What ran, what runs now and what is paused is not known until it answers. Below are the jobs of \
-    jobs.toml with their next ticks.";
+const NOT_KNOWN: &str = "What ran, what runs now and what is paused is not known until it answers.";
 
 /// So many lines of a job's output are shown, the last ones.
 const LAST_LINES: usize = 2;

@@ -1,6 +1,5 @@
 //! Who looks at a page, and what that allows.
 
-use axum::http::header;
 use sha2::{Digest, Sha256};
 
 use crate::config::TokenRight;
@@ -9,6 +8,7 @@ use crate::http::access::visitor::{Visitor, VisitorProof};
 use crate::http::board::BoardView;
 use crate::http::page::answer::base_of;
 use crate::http::page::shell::{PageFrame, StoreSight, VisitorSight};
+use crate::http::route::serve::accepts;
 use crate::http::route::table::AdmittedRequest;
 use crate::http::state::{HttpOptions, HttpState};
 use crate::job::{JobName, RunId, TokenName};
@@ -43,7 +43,7 @@ impl PageContext {
         let options = shared.options.borrow().clone();
         let base = base_of(&options, &call.parts.headers).to_owned();
         let read_only = read_only(&call.visitor, &options, RequestOrigin::of(&call.parts));
-        let is_streamed = call.header(header::ACCEPT).contains("text/event-stream");
+        let is_streamed = accepts(&call.parts, "text/event-stream");
         Self { options, visitor: call.visitor.clone(), base, read_only, is_streamed }
     }
 

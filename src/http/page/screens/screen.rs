@@ -34,8 +34,8 @@ use super::unread::{is_told_by_the_file, unread_home, unread_job};
 /// The longest time that may be asked about, in characters.
 const LONGEST_TIME: usize = 64;
 
-/// Reading how more jobs than this stand takes longer than a page should. Until it was read, the first page shows what the file
-/// tells, and its stream brings the rest.
+/// The states of more jobs than this take longer to read than a page may take. Until they are read, the first page shows what
+/// the file tells, and its stream brings the rest.
 const MANY_JOBS: usize = 1_000;
 
 /// Of so many jobs with problems, what they did last is read.
@@ -168,10 +168,11 @@ async fn home_screen(
     shared: &HttpState,
     context: &PageContext,
 ) -> Result<Vec<PagePart>, ProblemDetails> {
-    let is_shown_at_once = shared.options.borrow().jobs.len() > MANY_JOBS && is_told_by_the_file(address);
-    let listed = match is_shown_at_once && !context.is_streamed() {
-        true => shared.board.list_at_once(),
-        false => shared.board.list().await,
+    let has_many = shared.options.borrow().jobs.len() > MANY_JOBS;
+    let listed = if has_many && is_told_by_the_file(address) && !context.is_streamed() {
+        shared.board.list_at_once()
+    } else {
+        shared.board.list().await
     };
     let listed = match listed {
         Ok(listed) => listed,

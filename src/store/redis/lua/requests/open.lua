@@ -61,8 +61,8 @@ if earlier > 0 and not is_opened then
   if record.mark ~= mark or record.lease ~= lasts then changed = true end
 end
 -- Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era: then
--- no caller holds one. A wait for it that is over becomes as much shorter: a caller that still remembers that lease makes it
--- as long as it was, and it is over all the same.
+-- no caller holds one. If a record that was never granted has waited for that lease, its wait ends earlier by the difference. A
+-- caller that still remembers the longer lease adds the same difference again, and the wait stays over.
 local calm = number(ARGV[24]) --[[protection: calm, off: MAX]]
 local is_waited_for = record.run == '' and record['until'] <= now and calm >= record.lease
 local is_free = record.phase ~= 'running' and (record['until'] == 0 or is_waited_for)
