@@ -226,12 +226,12 @@ impl ExecSession {
         self.store_watch.hold(grant.lease.run);
         let holding = keep(Arc::clone(&self.context), grant, self.handle.clone());
         let steering = steer(&self.handle, stop, self.kill_grace, self.lease);
-        let released = tokio::select! {
-            released = holding => released,
+        let kept = tokio::select! {
+            kept = holding => kept,
             () = steering => unreachable!("it ends only with the run"),
         };
         self.tasks.shutdown().await;
-        released.ended
+        kept.ended
     }
 
     /// Gives back what may have been granted without the grant being received.

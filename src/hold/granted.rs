@@ -1,9 +1,8 @@
 //! A lock that was granted, and what runs under it.
 
 use crate::events::run_ref::Run;
-use crate::job::{Cause, Outcome};
 use crate::lease::{Deadline, Era, Lease};
-use crate::run::{Ended, Launch};
+use crate::run::Launch;
 use crate::time::BootInstant;
 
 use super::attempts::Retries;
@@ -31,11 +30,5 @@ impl Grant {
     /// The run as events name it.
     pub(crate) fn reference(&self) -> Run {
         Run::of(&self.launch.identity.job, &self.lease)
-    }
-
-    /// Whether the tick may be run once more after its run ended like this.
-    pub(crate) fn has_rerun_left(&self, ended: &Ended) -> bool {
-        let is_cut_short = ended.was_tried && ended.verdict.outcome == Outcome::Interrupted;
-        is_cut_short && self.lease.may_run_again() || !ended.was_tried && self.lease.cause == Cause::Rerun
     }
 }

@@ -3,14 +3,12 @@
 
 pub(crate) mod attempts;
 pub(crate) mod context;
-mod finish;
 pub(crate) mod give_back;
 pub(crate) mod granted;
 pub(crate) mod handle;
 pub(crate) mod holder;
 pub(crate) mod lease_file;
 mod pacing;
-pub(crate) mod renewal;
 pub(crate) mod start_gate;
 
 pub use handle::Stop;

@@ -18,7 +18,7 @@ use crate::events::event::Event;
 use crate::hold::Stop;
 use crate::hold::context::{Context, Traffic};
 use crate::hold::handle::LockHandle;
-use crate::hold::holder::ReleasedLock;
+use crate::hold::holder::KeptLock;
 use crate::hold::start_gate::StartGates;
 use crate::job::RunId;
 use crate::store::Beat;
@@ -42,7 +42,7 @@ pub(super) struct Runtime {
     pub(super) core: Core,
     pub(super) context: Arc<Context>,
     errands: JoinSet<Done>,
-    holders: JoinSet<ReleasedLock>,
+    holders: JoinSet<KeptLock>,
     orphan_checks: JoinSet<OrphanEnded>,
     pruning: JoinSet<()>,
     start_gates: StartGates,
@@ -185,8 +185,8 @@ impl Runtime {
                     }
                 }
                 Some(run) = self.ended.1.recv() => CoreInput::RunEnded(run),
-                Some(lock) = self.holders.join_next() => {
-                    let lock = lock.expect("holders neither panic nor are aborted");
+                Some(kept) = self.holders.join_next() => {
+                    let KeptLock { lock, .. } = kept.expect("holders neither panic nor are aborted");
                     self.handles.remove(&lock.run);
                     CoreInput::LockReleased(Box::new(lock))
                 }

@@ -19,7 +19,7 @@ use crate::lease::{Era, Finish, LeaseInstant, Memory, Record, Request, Server, d
 use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::replica::LoadedFile;
 use crate::replica::tick::ticker::take_coming;
-use crate::run::{Birth, Ended, Job, StopOrder, StopSignals};
+use crate::run::{Job, StopOrder};
 use crate::store::clock::shared::SharedStoreClock;
 use crate::store::{Beat, Marked, Marker, Notice, Peer, Pulse, Replied, StoreError};
 use crate::time::{BootInstant, Now, UtcMillis};
@@ -293,31 +293,13 @@ impl Bench {
         let tick = start.grant.lease.tick;
         self.submit(&job(name), &Request::Finish(finish)).expect("the store is up");
         let cut_short = (verdict.outcome == Outcome::Interrupted).then_some(tick);
-        let lock = ReleasedLock { job: job(name), run, given_back: None, cut_short, ended: ended(verdict) };
+        let lock = ReleasedLock { job: job(name), run, given_back: None, cut_short };
         self.tell(CoreInput::LockReleased(Box::new(lock)));
     }
 
     /// How often an effect of this name was performed.
     fn count(&self, name: &str) -> usize {
         self.done.iter().filter(|done| *done == name).count()
-    }
-}
-
-fn ended(verdict: Verdict) -> Ended {
-    Ended {
-        verdict,
-        was_tried: true,
-        exit_code: None,
-        signal: None,
-        error: None,
-        tail: String::new(),
-        was_stuck: false,
-        stop_signals: StopSignals::default(),
-        started: T0,
-        ago: Duration::ZERO,
-        finished: T0,
-        log_bytes: 0,
-        birth: Birth::default(),
     }
 }
 

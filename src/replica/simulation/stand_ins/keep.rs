@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::hold::lease_file::entry::LeaseNote;
-use crate::hold::renewal::{Duty, Hold};
+use crate::hold::holder::renewal::{Duty, Hold};
 use crate::job::{JobSpec, Outcome, Reason, RunId, Verdict};
 use crate::lease::{
     Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Lease, Protection, Renew, Reply, Request,

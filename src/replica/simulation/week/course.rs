@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::hold::attempts::Retries;
-use crate::hold::renewal::{Duty, Hold};
+use crate::hold::holder::renewal::{Duty, Hold};
 use crate::job::{JobName, JobSpec, Outcome, Reason, Verdict};
 use crate::lease::{Answer, Deadline, Era, Finish, Lease, Renew, Request};
 use crate::replica::simulation::world::clock::Moment;
