@@ -249,6 +249,8 @@ impl Core {
             // The other replicas learn of it with their next heartbeat.
             self.effects.push(Effect::Announce(lock.job.clone()));
         }
+        // A job that waits for the slot has its turn before the next tick of this one.
+        self.pass_slots_on();
         let now = self.now();
         if let Some(contest) = self.contests.get_mut(&lock.job) {
             lock.given_back.into_iter().for_each(|tick| contest.given_back(tick));

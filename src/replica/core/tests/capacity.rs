@@ -19,6 +19,20 @@ fn a_job_that_finds_no_free_slot_starts_as_soon_as_one_is_free() {
 }
 
 #[test]
+fn a_job_whose_runs_follow_each_other_does_not_keep_another_from_its_slot() {
+    let every_second = "schedule = \"* * * * * *\"\noverlap = \"wait\"";
+    let mut bench = Bench::of(&[("busy", every_second), ("other", AT_TEN)], Some(1));
+    bench.pass(500);
+    for _ in 0..6 {
+        // The next tick of the job waits for the end of this run.
+        bench.pass(1_500);
+        let name = (*bench.started().last().expect("one is going")).to_owned();
+        bench.end(&name);
+    }
+    assert!(bench.started().contains(&"other"), "{:?}", bench.started());
+}
+
+#[test]
 fn a_run_that_has_ended_keeps_its_slot_until_its_lock_is_released() {
     let mut bench = Bench::of(&[("a", AT_TEN), ("b", AT_TEN)], Some(1));
     bench.pass(6_000);
