@@ -23,7 +23,7 @@ const MISSES: u32 = 5;
 
 /// The requests of one `exec` for its lock.
 #[derive(Debug, Clone)]
-pub(super) struct Asking {
+pub(crate) struct Asking {
     /// The run that would start.
     run: RunId,
     /// Whether a request is under way.
@@ -42,7 +42,7 @@ pub(super) struct Asking {
 
 /// The holder of the lock, as far as `exec` knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Held {
+pub(crate) enum Held {
     /// A run, which renews it.
     By(Holder),
     /// No run, but the lock is reserved for the rerun of an interrupted run, which goes first.
@@ -54,7 +54,7 @@ pub(super) enum Held {
 
 /// What `exec` does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Send a request for the lock at this instant.
     AskAt(BootInstant),
     /// At this instant read the store's clock and era, open the record, and request the lock.
@@ -67,7 +67,7 @@ pub(super) enum Next {
 
 /// Why `exec` gives up without its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AcquireError {
+pub(crate) enum AcquireError {
     /// A run holds it, or may hold it.
     Held(Held),
     /// The store does not answer, or not in time.
@@ -78,7 +78,7 @@ pub(super) enum AcquireError {
 
 impl Asking {
     /// Begins now; waits for a held lock until `until`.
-    pub(super) fn begin(until: BootInstant) -> Self {
+    pub(crate) fn begin(until: BootInstant) -> Self {
         Self {
             run: RunId::new(),
             under_way: false,
@@ -91,24 +91,24 @@ impl Asking {
     }
 
     /// Records that a request is sent; returns the run that it is for.
-    pub(super) fn asks(&mut self) -> RunId {
+    pub(crate) fn asks(&mut self) -> RunId {
         self.under_way = true;
         self.run
     }
 
     /// Returns the run whose lock may have been granted without the grant being received.
-    pub(super) fn doubt(&self) -> Option<RunId> {
+    pub(crate) fn doubt(&self) -> Option<RunId> {
         (self.unsure || self.under_way).then_some(self.run)
     }
 
     /// Whether `exec` no longer waits for a held lock.
-    pub(super) fn is_impatient(&self, now: BootInstant) -> bool {
+    pub(crate) fn is_impatient(&self, now: BootInstant) -> bool {
         now >= self.until
     }
 
     /// Takes in an answer of the store. `held` returns the holder if the answer is that the lock is held. `chance` is
     /// between 0 and 1.
-    pub(super) fn answered(
+    pub(crate) fn answered(
         &mut self,
         answer: &Answer,
         held: impl FnOnce() -> Held,
@@ -169,7 +169,7 @@ impl Asking {
     }
 
     /// Takes in that the store did not answer a request sent at `asked`.
-    pub(super) fn failed(&mut self, error: &StoreError, asked: BootInstant, now: BootInstant) -> Next {
+    pub(crate) fn failed(&mut self, error: &StoreError, asked: BootInstant, now: BootInstant) -> Next {
         self.unsure |= std::mem::take(&mut self.under_way) && error.may_have_been_applied();
         let since = *self.failing_since.get_or_insert(asked);
         let limit = since.plus(OUTAGE).max(self.until);
@@ -180,7 +180,7 @@ impl Asking {
     }
 
     /// Continues under a new run id. For a lock that was granted too late to start anything, and is given back.
-    pub(super) fn begin_anew(&mut self, now: BootInstant) -> Next {
+    pub(crate) fn begin_anew(&mut self, now: BootInstant) -> Next {
         self.run = RunId::new();
         self.unsure = false;
         Next::AskAt(now)
@@ -188,7 +188,7 @@ impl Asking {
 }
 
 /// Returns a random number between 0 and 1.
-pub(super) fn chance() -> f64 {
+pub(crate) fn chance() -> f64 {
     let random = RandomState::new().hash_one(0_u8);
     f64::from(u32::try_from(random >> 32).unwrap_or(0)) / f64::from(u32::MAX)
 }

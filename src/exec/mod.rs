@@ -2,7 +2,7 @@
 //! does, sends no heartbeats, and holds the lock as a replica does: the same guard, renewals and deadlines. It leaves
 //! no file behind.
 
-mod acquire;
+pub(crate) mod acquire;
 #[cfg(test)]
 mod acquire_tests;
 mod command;

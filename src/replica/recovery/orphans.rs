@@ -96,6 +96,27 @@ impl Orphan {
         record.run != Some(self.run) || !record.is_running()
     }
 
+    /// Returns after how long it is checked again, if it may be running: its lease may be over by then.
+    pub(crate) fn check_again_after(&self) -> Duration {
+        self.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.lease().length) + AFTER_LEASE
+    }
+
+    /// Returns how it ended, from what is seen of it and its job's record; `None` if it is left to its lease.
+    /// `is_elsewhere`: whether its processes might be on another machine.
+    pub(crate) fn conclude(
+        &self,
+        seen: Seen,
+        is_elsewhere: bool,
+        record: Option<&Record>,
+    ) -> Option<OrphanEnd> {
+        let is_over = record.is_some_and(|record| self.is_over_by(record));
+        let is_told = record.is_some_and(|record| record.run == Some(self.run));
+        let is_left = seen != Seen::Dead && !(is_over && seen == Seen::Unseen);
+        let (verdict, ended) = self.end(record);
+        let is_seen = !is_elsewhere && (seen == Seen::Dead || is_told);
+        (!is_left).then_some(OrphanEnd { verdict, ended, is_seen, is_over })
+    }
+
     /// Returns how it ended, and when: at its last sign of life, as the store would record it once the lease is over.
     fn end(&self, record: Option<&Record>) -> (Verdict, UtcMillis) {
         let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
@@ -112,6 +133,29 @@ impl Orphan {
     }
 }
 
+/// What the processes of this machine show of an orphan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Nothing is left of it.
+    Dead,
+    /// Whether it is running cannot be seen from here.
+    Unseen,
+    /// It may be running.
+    Alive,
+}
+
+/// How an orphan ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OrphanEnd {
+    pub(crate) verdict: Verdict,
+    pub(crate) ended: UtcMillis,
+    /// Whether this replica knows the end by itself or from the record of this run, and notes it. Otherwise the store has
+    /// the end from a process that knew it.
+    pub(crate) is_seen: bool,
+    /// Whether the run is over by the record: its end has been logged by the process that recorded it.
+    pub(crate) is_over: bool,
+}
+
 /// The result of checking an orphan.
 #[derive(Debug)]
 pub(crate) struct OrphanEnded {
@@ -124,8 +168,7 @@ pub(crate) struct OrphanEnded {
 
 /// Checks an orphan that was left to its lease again, once the lease may be over.
 pub(crate) async fn end_orphan_later(context: Arc<Context>, orphan: Orphan) -> OrphanEnded {
-    let lease = orphan.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.lease().length);
-    tokio::time::sleep(lease + AFTER_LEASE).await;
+    tokio::time::sleep(orphan.check_again_after()).await;
     end_orphan(context, orphan, false).await
 }
 
@@ -140,19 +183,21 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
     };
     // Only now: until the earlier process was dead, it may have recorded that the run ended well.
     let record = last_record(&context, &job).await;
-    let is_over = record.as_ref().is_some_and(|record| orphan.is_over_by(record));
-    let is_told = record.as_ref().is_some_and(|record| record.run == Some(orphan.run));
-    let is_seen = elsewhere.is_none() && (sure.is_ok() || is_told);
-    if let Err(doubt) = sure
-        && !(is_over && matches!(doubt, StillAlive::Unseen(_)))
-    {
-        if is_first {
+    let seen = match &sure {
+        Ok(()) => Seen::Dead,
+        Err(StillAlive::Unseen(_)) => Seen::Unseen,
+        Err(_) => Seen::Alive,
+    };
+    let Some(end) = orphan.conclude(seen, elsewhere.is_some(), record.as_ref()) else {
+        if let Err(doubt) = sure
+            && is_first
+        {
             let why = doubt.to_string();
             context.events.tell(Event::FormerRunLeft { job: job.clone(), run: orphan.run, why });
         }
         return OrphanEnded { job, is_first, left: Some(orphan) };
-    }
-    let (verdict, ended) = orphan.end(record.as_ref());
+    };
+    let OrphanEnd { verdict, ended, is_seen, is_over } = end;
     if let Some(LeaseNote::Running { lease, era, .. }) = orphan.note {
         let (run, took) = (Run::of(&job, &lease), ended.since(lease.started));
         // The sign contains only the number of the first attempt.
@@ -203,7 +248,7 @@ pub(crate) fn finish_in_mid_run(lease: Lease, era: Era, now: UtcMillis) -> Finis
 }
 
 /// Returns the finish of a run of which nothing else is known.
-fn cut_short(lease: Lease, era: Era, attempt: u32, verdict: Verdict, ended: UtcMillis) -> Finish {
+pub(crate) fn cut_short(lease: Lease, era: Era, attempt: u32, verdict: Verdict, ended: UtcMillis) -> Finish {
     let (exit_code, signal, tail) = (None, None, String::new());
     Finish { lease, era, attempt, verdict, ended, exit_code, signal, tail, leapt: None }
 }

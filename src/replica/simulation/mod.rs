@@ -1,9 +1,10 @@
-//! Simulates whole clusters: the replica's own pure steps and the lease protocol, over a network, clocks and processes
-//! that fail in every way within the promise. The same seed leads to exactly the same history.
+//! Simulates whole clusters: the shipped core of each replica, its holders and the lease protocol, over a network,
+//! clocks, processes and disks that fail in every way within the promise. The same seed leads to exactly the same
+//! history.
 //!
-//! What waits and performs is replaced: `driver.rs`, `moves.rs`, `prepare.rs`, `errand.rs`, `heartbeat.rs`,
-//! `holder.rs`, and the guard. What decides is the shipped code: `Contest`, `Proposal`, `Registration`, `Hold`,
-//! `StoreClock`, `StoreHealth`, `Roster`, `NextTicks`, and everything in `lease`.
+//! What decides is the shipped code: [`Core`](super::core::Core), `LockHolder`, `Asking` of `exec`, and everything in
+//! `lease`. `stand_ins` performs what they decide, in place of the runtimes, and `world` has the store, the network,
+//! the clocks, and the guards with their processes. The week has a world of its own.
 
 mod checks;
 mod faults;

@@ -50,7 +50,7 @@ impl World {
     /// Once all faults are over and a lease has passed, every tick runs, or does not for a cause of that moment.
     fn runs_again(&self, job: usize) -> Result<(), Violation> {
         let settled = self.settled();
-        let spec = &self.scenario.jobs[0][job];
+        let spec = self.scenario.spec(job);
         let entries = by_tick(&self.server.told[job]);
         let mut at = settled.utc();
         while let Some(tick) = spec.schedule.next_after(at) {
@@ -62,7 +62,7 @@ impl World {
             let told: Vec<&HistoryEntry> =
                 entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
             // It may be its own, or one that it waits for.
-            let is_running = self.runs(job).any(|run| !run.is_over);
+            let is_running = self.runs(job).any(|run| !run.is_over) || self.is_full();
             if told.is_empty() && !is_running {
                 let how = format!("j{job}: nothing is told of tick {tick}, after {settled:?}");
                 return Err(Violation::of(Broken::Stalled, how));
@@ -99,7 +99,7 @@ impl World {
         let decided = record.decided_up_to(self.now.utc().plus(EARLY_TOLERANCE));
         let told = record.lost_after.map_or(decided, |lost| lost.min(decided)).min(self.now.utc());
         let entries = by_tick(&self.server.told[job]);
-        let schedule = self.scenario.jobs[0][job].schedule.clone();
+        let schedule = self.scenario.spec(job).schedule.clone();
         // Without its protection, a mark may be as low as it gets.
         let mut at = first.max(Moment(0).utc());
         while let Some(tick) = schedule.next_after(at).filter(|tick| tick.instant() <= told) {
@@ -204,7 +204,7 @@ impl World {
 
     /// Whether no fault was within the start deadline and one lease of the tick.
     fn is_calm_around(&self, job: usize, tick: Tick) -> bool {
-        let spec = &self.scenario.jobs[0][job];
+        let spec = self.scenario.spec(job);
         let around = spec.start_deadline_of(tick) + self.scenario.longest_lease(job);
         let Some(came) = self.came(tick) else { return false };
         let (from, to) = (Moment(came.0.saturating_sub(millis(around))), came.plus(around));
@@ -231,7 +231,9 @@ impl World {
         let is_good = |entry: &&&HistoryEntry| {
             self.was_claimed(job, entry)
                 || match (entry.outcome, entry.reason) {
-                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
+                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap | Reason::Capacity)) => {
+                        self.has_run_near(job, tick)
+                    }
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
                     // A tick that came before the next claim shares the entry of what was forgotten; so does one that
                     // waited for a run to end when another era began, in which no record shows that.
@@ -246,12 +248,20 @@ impl World {
         Err(Violation::of(Broken::Missed, format!("j{job}, tick {tick}: {told:#?}")))
     }
 
+    /// Whether runs of other jobs may have all slots.
+    fn is_full(&self) -> bool {
+        self.scenario.is_limited && self.witness.alive().next().is_some()
+    }
+
     /// Whether another run was going within the tick's start deadline.
     fn has_run_near(&self, job: usize, tick: Tick) -> bool {
-        let spec = &self.scenario.jobs[0][job];
+        let spec = self.scenario.spec(job);
         let Some(came) = self.came(tick) else { return false };
         let until = came.plus(spec.start_deadline_of(tick) + Duration::from_secs(1));
-        self.runs(job).any(|run| run.started <= until && run.ends >= came)
+        // Where replicas run only so many jobs at once, a run of another job may have had the slot.
+        let is_its = |run: &&Process| run.job == job || self.scenario.is_limited;
+        let mut runs = self.witness.runs.iter().filter(is_its);
+        runs.any(|run| run.started <= until && run.ends >= came)
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) enum Broken {
     Unjust,
     /// An entry of a tick whose time has not come, and which never ran.
     Foretold,
+    /// More runs of a replica at once than its file allows.
+    OverCapacity,
     /// A job that did not run again when faults had stopped, or a tick after that without an entry.
     Stalled,
 }

@@ -1,7 +1,6 @@
 //! Losses of data, and faults of whole machines, as far as the promise goes: some replica within reach remembers what
 //! the store forgot, and no run is left to a replica and a guard that are both frozen.
 
-use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{Cause, RunId};
@@ -11,9 +10,9 @@ use crate::replica::simulation::stand_ins::node::Node;
 use crate::replica::simulation::world::machine::Seat;
 use crate::replica::simulation::world::network::Weather;
 use crate::replica::simulation::world::process::Guard;
+use crate::replica::simulation::world::slow_line::SlowLine;
 use crate::replica::simulation::world::store::{Service, Shelf};
 use crate::replica::simulation::world::{Event, Mend, World};
-use crate::store::clock::StoreClock;
 use crate::time::UtcMillis;
 
 use super::fault::Fault;
@@ -109,13 +108,14 @@ impl World {
     /// Returns how far ahead of the store's clock ticks are decided: by that clock, before it was set back.
     fn decided_ahead(&self) -> Duration {
         let nodes = || self.seats.iter().filter_map(|seat| seat.node.as_ref());
-        let known = nodes().flat_map(|node| &node.contests).filter_map(|contest| contest.known().mark);
+        let jobs = 0..self.scenario.count();
+        let known = nodes().flat_map(|node| jobs.clone().filter_map(|job| node.known_mark(job)));
         known.max().unwrap_or_default().since(self.store_reads().wall)
     }
 
     /// Whether other replicas know everything as decided that this one does.
     fn others_know(&self, seat: usize) -> bool {
-        let mark = |node: &Node, job: usize| node.contests[job].known().mark;
+        let mark = |node: &Node, job: usize| node.known_mark(job);
         let others = || (0..self.scenario.replicas).filter(|other| *other != seat);
         let nodes = || others().map(|other| &self.seats[other]).filter(|other| other.is_well());
         let known = |job| nodes().filter_map(|other| mark(other.node.as_ref()?, job)).max();
@@ -131,13 +131,12 @@ impl World {
         let Some(record) = &self.server.shelf.records[job] else { return true };
         let is_left = |left: &Record| left.fence == record.fence && left.mark == record.mark;
         let nodes = || self.seats.iter().filter(|seat| seat.is_well()).filter_map(|seat| seat.node.as_ref());
-        let heard = |node: &Node| node.store_clock.as_ref().map(StoreClock::heard).unwrap_or_default();
         let newest = UtcMillis(record.fence.0).max(record.mark);
         let is_past = newest <= self.store_reads().wall
             || left.records[job].as_ref().is_some_and(is_left)
-            || nodes().all(|node| heard(node) >= newest);
-        let knows = |node: &Node| node.contests[job].known().mark >= Some(record.mark);
-        let was_told = |node: &Node| node.contests[job].known().answered >= Some(record.mark);
+            || nodes().all(|node| node.heard() >= newest);
+        let knows = |node: &Node| node.known_mark(job) >= Some(record.mark);
+        let was_told = |node: &Node| node.answered_mark(job) >= Some(record.mark);
         let is_known = match fault {
             Fault::Rollback => {
                 self.server.shelf.has_newer_beat_than(left)
@@ -147,7 +146,7 @@ impl World {
             _ => nodes().any(knows),
         };
         let mut going_on = self.witness.holders().filter(|run| run.job == job);
-        let is_kept = |run: RunId| nodes().any(|node| node.keeps.iter().any(|keep| keep.lease.run == run));
+        let is_kept = |run: RunId| nodes().any(|node| node.holds(run));
         is_past && is_known && going_on.all(|run| is_kept(run.lease.run))
     }
 
@@ -246,16 +245,13 @@ impl World {
         }
         let reads = self.reads(seat);
         let is_long = self.now < self.long_until;
-        let jobs = if is_long { &self.scenario.long_jobs } else { &self.scenario.jobs[seat] };
-        let jobs = Rc::clone(jobs);
+        let file = if is_long { &self.scenario.long_file } else { &self.scenario.files[seat] };
         let disk = std::mem::take(&mut self.seats[seat].disk);
-        let mut node = Node::start(&self.scenario.names[seat], jobs, disk, reads);
-        if let Some(slow) = &self.slow {
-            (node.window, node.line) = (slow.end().window(), slow.end());
-        }
-        self.look_after_former_runs(seat, &mut node);
-        node.wake(reads);
+        let line = self.slow.as_ref().map(SlowLine::end).unwrap_or_default();
+        let mut node = Node::replica(&self.scenario.names[seat], file, disk, line, reads);
+        node.leave_orphans(self.former_runs(seat, &node));
         self.note(|| format!("seat {seat} starts"));
+        node.begin(reads);
         self.seats[seat].node = Some(node);
         self.seats[seat].frozen = None;
         self.perform(seat)

@@ -19,6 +19,10 @@ pub(crate) enum Fault {
     Restart,
     StoreFrozen,
     Suspend,
+    /// A replica drains, and starts again.
+    Drain,
+    /// A replica loads another file.
+    Reload,
     /// A client publishes hints that are not true.
     Lies,
     /// For a while, no signal reaches what jobs start: it is another user's, as `sudo` makes it.
@@ -63,13 +67,13 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// The faults of a usual simulation: the first ones of all.
-    pub(crate) const USUAL: &'static [Self] = Self::ALL.split_at(15).0;
+    pub(crate) const USUAL: &'static [Self] = Self::ALL.split_at(17).0;
 
     /// The same, and jobs that cannot be killed.
-    pub(crate) const USUAL_AND_UNKILLABLE: &'static [Self] = Self::ALL.split_at(16).0;
+    pub(crate) const USUAL_AND_UNKILLABLE: &'static [Self] = Self::ALL.split_at(18).0;
 
     /// All faults, the usual ones first.
-    pub(crate) const ALL: [Self; 34] = [
+    pub(crate) const ALL: [Self; 36] = [
         Self::Rough,
         Self::Cut,
         Self::Crash,
@@ -84,6 +88,8 @@ impl Fault {
         Self::Restart,
         Self::StoreFrozen,
         Self::Suspend,
+        Self::Drain,
+        Self::Reload,
         Self::Lies,
         Self::Unkillable,
         Self::StoreAhead,

@@ -53,6 +53,7 @@ impl World {
     /// Whether a replica may be killed: others remember, and no frozen guard is left without a replica. Nothing could
     /// stop the run of such a guard, which the promise excludes.
     pub(super) fn may_start_again(&self, seat: usize) -> bool {
-        self.now >= self.delicate && self.is_up(seat) && !self.has_frozen_guard(seat)
+        let remembers_alone = self.scenario.replicas == 1 && self.is_record_missing();
+        self.now >= self.delicate && self.is_up(seat) && !self.has_frozen_guard(seat) && !remembers_alone
     }
 }

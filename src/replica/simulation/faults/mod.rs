@@ -11,6 +11,7 @@ use fault::Fault;
 use crate::lease::Memory;
 
 use super::checks::safety::Violation;
+use super::world::message::Order;
 use super::world::network::{Cut, Weather};
 use super::world::process::{Guard, Process};
 use super::world::store::Service;
@@ -70,12 +71,20 @@ impl World {
             Fault::Suspend => self.suspend(seat),
             Fault::Lies => self.begin_to_lie(),
             Fault::Unkillable => self.let_none_be_killed(),
+            Fault::Drain => self.drain(seat),
+            Fault::Reload => self.reload(seat),
         }
     }
 
     /// Whether the replicas that remember what the store forgot must be left undisturbed until they have reported it.
     fn is_delicate(&self) -> bool {
         self.now < self.delicate
+    }
+
+    /// Whether a record was deleted, and no replica has noticed that yet.
+    fn is_record_missing(&self) -> bool {
+        let mut records = self.server.shelf.records.iter().zip(&self.server.first_marks);
+        records.any(|(record, first)| record.is_none() && first.is_some())
     }
 
     fn let_be_rough(&mut self) -> bool {
@@ -119,6 +128,26 @@ impl World {
         true
     }
 
+    /// A replica is ordered to drain, as at a restart; a second order may make it stop at once.
+    fn drain(&mut self, seat: usize) -> bool {
+        if !self.may_start_again(seat) {
+            return false;
+        }
+        let order = if self.dice.percent(25) { Order::StopAtOnce } else { Order::Drain };
+        self.order(seat, order);
+        true
+    }
+
+    /// A replica loads its other file, or its own again.
+    fn reload(&mut self, seat: usize) -> bool {
+        if !self.is_up(seat) {
+            return false;
+        }
+        let file = if self.dice.percent(50) { seat } else { self.scenario.replicas + 1 + seat };
+        self.order(seat, Order::Reload(file));
+        true
+    }
+
     /// A replica is killed, and starts again after so long.
     pub(super) fn start_again(&mut self, seat: usize, during: Duration) {
         self.note(|| format!("seat {seat} crashes, and is back in {during:?}"));
@@ -144,6 +173,8 @@ impl World {
         place.life += 1;
         place.is_stepped = false;
         place.held.clear();
+        place.orphans.clear();
+        place.is_overdrawn = false;
     }
 
     fn freeze(&mut self, seat: usize) -> bool {
@@ -201,7 +232,7 @@ impl World {
             return false;
         }
         if self.server.memory == Memory::Durable {
-            return self.reboot();
+            return !self.is_record_missing() && self.reboot();
         }
         let down = self.dice.ms_of_any_order(20_000);
         self.note(|| format!("store restarts, and is back in {down:?}"));

@@ -1,14 +1,22 @@
-//! Requests of a simulated replica that are under way, and what it has put off: the counterpart of `errand.rs`.
+//! Requests that are under way, and what was put off: in place of `runtime/errand.rs`.
 
 use std::time::Duration;
 
-use crate::job::{Cause, Overlap, RunId, Tick};
-use crate::lease::{Claim, Era, Finish, Manual, Open, Request};
-use crate::replica::simulation::world::message::{Ask, Wish};
-use crate::replica::tick::action::{Bid, Doubt};
+use crate::events::run_ref::Run;
+use crate::hold::give_back::Doubt;
+use crate::hold::holder::HolderInput;
+use crate::job::{JobName, RunId, Tick};
+use crate::lease::{Claim, Era, Reply, Request};
+use crate::replica::core::CoreInput;
+use crate::replica::recovery::orphans::{Orphan, Seen};
+use crate::replica::simulation::world::clock::Reads;
+use crate::replica::simulation::world::message::{Answered, Ask, Told};
+use crate::store::{Replied, StoreError};
 use crate::time::BootInstant;
 
+use super::guest::Step;
 use super::node::Node;
+use super::replica::Settling;
 
 /// As in `give_back.rs`: tries to give a lock back, and the pause between two.
 const ABANDON_TRIES: u32 = 5;
@@ -21,16 +29,16 @@ pub(crate) enum Errand {
         sent: BootInstant,
     },
     Claim {
-        job: usize,
+        job: JobName,
+        run: RunId,
         sent: BootInstant,
     },
-    Wish {
-        job: usize,
-        sent: BootInstant,
+    ClaimAgain {
+        job: JobName,
         run: RunId,
         tick: Tick,
         era: Era,
-        is_manual: bool,
+        sent: BootInstant,
     },
     Abandon {
         job: usize,
@@ -38,125 +46,168 @@ pub(crate) enum Errand {
         tries: u32,
         then: Option<Box<Claim>>,
     },
-    Mark {
-        job: usize,
+    Manual {
+        job: JobName,
+        run: RunId,
+        sent: BootInstant,
     },
-    Known(Vec<(usize, Open)>, Vec<(usize, Finish)>),
+    Marks(Vec<JobName>),
+    Known(u64),
     Open {
-        job: usize,
+        opening: u64,
+        at: usize,
+    },
+    Resend {
+        opening: u64,
+        at: usize,
+    },
+    Enroll(u64),
+    Record(JobName),
+    Locks(Vec<(JobName, RunId)>),
+    Find(Vec<JobName>),
+    Settle {
+        run: Run,
+        settling: Settling,
     },
     Renew {
         run: RunId,
         sent: BootInstant,
         era: Era,
     },
-    Finish {
-        run: RunId,
+    RecordEnd(RunId),
+    Orphan {
+        orphan: Box<Orphan>,
+        seen: Seen,
+        is_first: bool,
     },
-    /// Nothing was started under a lock.
-    GiveBack {
-        run: RunId,
-    },
-    /// Reports the end of a run to the store, which may not know it.
-    Tell {
-        job: usize,
-    },
-    /// Reads the record that this run should be in.
-    Look {
-        run: RunId,
-    },
+    Guest(Step),
     /// A request whose answer changes nothing.
-    Told,
+    Unawaited,
 }
 
 /// Something put off.
 #[derive(Debug)]
 pub(crate) enum Chore {
     /// Give a lock back, and then claim.
-    Abandon { job: usize, doubt: Doubt, tries: u32, then: Option<Box<Claim>> },
-    /// A guest claims its lock.
-    Ask,
-    /// The instant of a run has come that waited for it.
-    Begin(RunId),
-    /// Try once more to record the end of a run.
-    Finish(RunId),
-    /// Try once more to report that nothing was started.
-    GiveBack(RunId),
-    /// The replica's own run had enough time to renew.
-    Proven(usize),
+    Abandon {
+        job: usize,
+        doubt: Doubt,
+        tries: u32,
+        then: Option<Box<Claim>>,
+    },
+    ReadRecord(JobName),
+    /// A replica's own run had enough time to renew.
+    EndProof(RunId, JobName),
+    /// Check again what is left of a run of an earlier process.
+    CheckOrphan(Box<Orphan>),
+    /// An `exec` continues.
+    Guest(Step),
+}
+
+/// The reply in an answer.
+pub(super) fn reply(answered: Answered) -> Result<Reply, StoreError> {
+    answered.map(|told| match told {
+        Told::Reply(reply) => *reply,
+        other => unreachable!("a reply to a request, and no {other:?}"),
+    })
 }
 
 impl Node {
-    pub(crate) fn do_chore(&mut self, chore: Chore) {
+    pub(super) fn do_chore(&mut self, chore: Chore) {
         match chore {
             Chore::Abandon { job, doubt, tries, then } => {
-                let request = Request::Abandon(doubt.abandon());
+                let request = Box::new(Request::Abandon(doubt.abandon()));
                 self.send(Ask::Submit(job, request), Errand::Abandon { job, doubt, tries, then });
             }
-            Chore::Ask => self.ask_as_guest(),
-            Chore::Begin(run) => self.begin_waiting(run),
-            Chore::Finish(run) => self.send_finish(run),
-            Chore::GiveBack(run) => self.send_abandon(run),
-            Chore::Proven(job) => self.proven(job),
+            Chore::ReadRecord(job) => {
+                let number = self.number(&job);
+                self.send(Ask::Records(vec![number]), Errand::Record(job));
+            }
+            Chore::EndProof(run, job) => self.give_up_proof(run, &job),
+            Chore::CheckOrphan(orphan) => self.check_orphan(orphan, false),
+            Chore::Guest(step) => self.step_guest(step),
         }
     }
 
+    /// The store answered, or did not.
+    pub(crate) fn answered(&mut self, id: u64, answered: Answered, reads: Reads) {
+        self.reads = reads;
+        // Nothing waits for an answer that comes after its request was given up.
+        let Some(errand) = self.errands.remove(&id) else { return };
+        match errand {
+            Errand::Pulse { sent } => self.exchanged(sent, answered),
+            Errand::Claim { job, run, sent } => {
+                self.claim_answered(job, run, sent, reply(answered));
+                self.line_is_free();
+            }
+            Errand::ClaimAgain { job, run, tick, era, sent } => {
+                self.claimed_again(&job, run, tick, era, sent, reply(answered));
+            }
+            Errand::Abandon { job, doubt, tries, then } => {
+                self.gave_back(job, doubt, tries, then, reply(answered));
+            }
+            Errand::Manual { job, run, sent } => {
+                let reply = reply(answered);
+                self.note_grant(run, sent, &reply);
+                self.tell_core(CoreInput::ManualRunAnswered { job, run, sent, reply });
+            }
+            Errand::Marks(jobs) => {
+                let marks = if let Ok(Told::Marks(marks)) = answered { marks } else { Vec::new() };
+                self.tell_core(CoreInput::MarksRead { jobs, marks });
+            }
+            Errand::Known(opening) => self.knows(opening, answered),
+            Errand::Open { opening, at } => self.opened(opening, at, reply(answered)),
+            Errand::Resend { opening, at } => self.resent(opening, at, reply(answered)),
+            Errand::Enroll(opening) => self.enrolled(opening),
+            Errand::Record(job) => {
+                let record = answered.map(|told| match told {
+                    Told::Records(mut records) => records.pop().flatten().map(Box::new),
+                    other => unreachable!("a record, and no {other:?}"),
+                });
+                self.tell_core(CoreInput::RecordRead { job, record });
+            }
+            Errand::Locks(locks) => self.looked_at_locks(&locks, answered),
+            Errand::Find(jobs) => self.found_runs(jobs, answered),
+            Errand::Settle { run, settling } => self.settle_on(run, settling, answered),
+            Errand::Renew { run, sent, era } => {
+                let answer = reply(answered).map(|reply| reply.answer);
+                self.tell_lock(run, HolderInput::RenewalAnswered { sent, era, answer });
+            }
+            Errand::RecordEnd(run) => {
+                let answer = reply(answered).map(|reply| reply.answer);
+                self.tell_lock(run, HolderInput::RecordAnswered(answer));
+            }
+            Errand::Orphan { orphan, seen, is_first } => {
+                self.end_orphan(*orphan, seen, is_first, answered);
+            }
+            Errand::Guest(step) => self.guest_answered(step, answered),
+            Errand::Unawaited => {}
+        }
+        self.take_in_all();
+    }
+
+    pub(super) fn abandon(&mut self, job: usize, doubt: Doubt, then: Option<Box<Claim>>) {
+        self.do_chore(Chore::Abandon { job, doubt, tries: 0, then });
+    }
+
     /// `give_back::give_back`: after the last try, the lock is left to its time limit.
-    pub(crate) fn gave_back(
+    fn gave_back(
         &mut self,
         job: usize,
         doubt: Doubt,
         tries: u32,
         then: Option<Box<Claim>>,
-        is_done: bool,
+        replied: Replied,
     ) {
-        if !is_done && tries + 1 < ABANDON_TRIES {
-            let again = Chore::Abandon { job, doubt, tries: tries + 1, then };
-            return self.chores.push((self.reads.boot.plus(ABANDON_PAUSE), again));
+        if replied.is_err() && tries + 1 < ABANDON_TRIES {
+            return self.put_off(ABANDON_PAUSE, Chore::Abandon { job, doubt, tries: tries + 1, then });
         }
-        if let Some(claim) = then {
-            self.send_claim(job, *claim);
+        if replied.is_ok_and(|reply| reply.rerun.is_some_and(|rerun| !rerun.goes_on)) {
+            self.send_only(Ask::Announce(job));
         }
-    }
-
-    /// Sends the request for a wish, if the record is open: `Driver::ask_for_order`, `ExecSession::ask`, or a claim
-    /// that no shipped code makes.
-    pub(crate) fn wish(&mut self, job: usize, wish: Wish) {
-        let Some(store_clock) = self.store_clock.as_ref().filter(|_| !self.contests[job].is_unopened())
-        else {
-            return;
-        };
-        let (sent, spec) = (self.reads.boot, &self.jobs[job]);
-        let caller = store_clock.caller(&self.name, sent, self.known(job));
-        let era = caller.era.clone();
-        let asked = caller.expect;
-        let (run, tick, request) = match wish {
-            Wish::Again(tick) => {
-                let bid = Bid::new(tick);
-                let proposal = self.contests[job].proposal();
-                let claim = proposal.claim(&bid, caller, self.now(), self.reads.wall);
-                (bid.run, tick, Request::Claim(claim))
-            }
-            Wish::Exec | Wish::Order(_) => {
-                let order = if let Wish::Order(order) = wish { Some(order) } else { None };
-                let (run, tick) = (RunId::new(), Tick(asked));
-                let overlap = if self.visit.is_some() { Overlap::Wait } else { spec.overlap };
-                let lease = spec.lease;
-                let rerun_deadline = self.contests[job].rerun_deadline(spec, tick);
-                let manual = Manual { caller, run, tick, asked, order, lease, overlap, rerun_deadline };
-                (run, tick, Request::Manual(manual))
-            }
-        };
-        let is_manual = matches!(request, Request::Manual(_));
-        self.send(Ask::Submit(job, request), Errand::Wish { job, sent, run, tick, era, is_manual });
-    }
-}
-
-/// Returns the cause of a run that was wished for.
-pub(crate) fn cause_of(is_manual: bool, tries: u32) -> Cause {
-    match (is_manual, tries > 1) {
-        (true, _) => Cause::Manual,
-        (false, true) => Cause::Rerun,
-        (false, false) => Cause::Schedule,
+        match then {
+            Some(claim) => self.send_claim(self.jobs[job].name.clone(), *claim),
+            None => self.guest_gave_back(),
+        }
     }
 }

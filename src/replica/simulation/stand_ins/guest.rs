@@ -1,34 +1,73 @@
-//! A guest: a command under a job's lock, with a short lease of its own and no memory: the counterpart of
-//! `exec/session.rs`, `acquire.rs` and `store_watch.rs`.
+//! A guest: an `exec` under a job's lock, with a short lease of its own and no memory. It decides by the shipped
+//! `Asking`; this is in place of `exec/session.rs` and `exec/store_watch.rs`.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::RunId;
-use crate::lease::{Open, Record, ScheduleHash};
+use crate::exec::acquire::{Asking, Held, Next};
+use crate::hold::attempts::Retries;
+use crate::hold::give_back::Doubt;
+use crate::hold::granted::Grant;
+use crate::hold::holder::HolderInput;
+use crate::hold::start_gate::StartGate;
+use crate::job::{Cause, Overlap, RunId, Tick};
+use crate::lease::{Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Reply, Request, ScheduleHash};
+use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::world::clock::Reads;
-use crate::replica::simulation::world::message::{Ask, Wish};
-use crate::replica::simulation::world::scenario::Scenario;
+use crate::replica::simulation::world::message::{Answered, Ask, Told};
+use crate::replica::simulation::world::rng::Dice;
 use crate::replica::simulation::world::{Event, Mend, World};
-use crate::replica::tick::next_ticks::NextTicks;
-use crate::store::Peer;
-use crate::store::clock::Known;
+use crate::run::{Identity, Launch};
+use crate::store::clock::{ClockNews, ClockReading, Known, StoreClock};
+use crate::store::{Pulse, StoreError};
 use crate::time::{BootInstant, UtcMillis};
 
-use super::errand::{Chore, Errand};
+use super::errand::{Chore, Errand, reply};
 use super::node::Node;
-
-/// A held lock is claimed again after this, as in `acquire.rs`.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// The task of a guest.
 #[derive(Debug)]
 pub(crate) struct Visit {
-    pub(super) job: usize,
-    /// It waits for the lock until then.
-    until: BootInstant,
-    has_asked: bool,
+    job: usize,
+    asking: Asking,
+    dice: Dice,
+    tick: Option<Tick>,
+    /// The run that is requested now, and the era in which it was requested first.
+    era: Option<(RunId, Era)>,
+    /// The run that holds the lock.
+    holds: Option<RunId>,
+    /// The newest notice about the lock.
+    notice: Option<i64>,
+    is_over: bool,
+}
+
+impl Visit {
+    /// Whether its command is over, or will not begin.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+/// How far a guest is on its way to the lock.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Reads the store's clock and era, since `sent`.
+    Learn { sent: BootInstant },
+    /// Reads whether the cluster knows the lock.
+    Know,
+    /// Opens the record.
+    Open,
+    /// Registers the lock.
+    Enroll,
+    /// Requests the lock.
+    Ask { run: RunId, sent: BootInstant, era: Era },
+    /// Reads the record of a lock that is held, before it gives up.
+    Read { reply: Box<Reply> },
+    /// Reads whether the record still names it.
+    Watch,
 }
 
 impl World {
@@ -50,128 +89,289 @@ impl World {
             return Ok(());
         }
         let (reads, patience) = (self.reads(seat), self.dice.ms(8_000, 40_000));
-        let mut node = Node::visiting(&self.scenario, job, patience, reads);
         self.note(|| format!("a guest comes for j{job}, and waits for up to {patience:?}"));
-        node.wake(reads);
+        let visit = Visit {
+            job,
+            asking: Asking::begin(reads.boot.plus(patience)),
+            dice: Dice::seeded(self.dice.between(0, u64::MAX - 1)),
+            tick: None,
+            era: None,
+            holds: None,
+            notice: None,
+            is_over: false,
+        };
+        let file = &self.scenario.files[seat];
+        let mut node = Node::guest(&self.scenario.names[seat], Rc::clone(&file.jobs), visit, reads);
+        node.begin_as_guest(reads);
         (self.seats[seat].node, self.seats[seat].heard) = (Some(node), None);
         self.perform(seat)
-    }
-
-    /// Removes a guest whose command is over, or that has waited in vain.
-    pub(crate) fn see_off(&mut self, seat: usize) {
-        if self.seats[seat].node.as_ref().is_some_and(Node::has_left) {
-            self.end_life(seat);
-            self.seats[seat].disk.clear();
-        }
     }
 }
 
 impl Node {
-    /// Returns a guest that starts now.
-    fn visiting(scenario: &Scenario, job: usize, patience: Duration, reads: Reads) -> Self {
-        let (seat, disk) = (scenario.replicas, std::collections::BTreeMap::new());
-        let mut node = Self::start(&scenario.names[seat], Rc::clone(&scenario.jobs[seat]), disk, reads);
-        node.next_ticks = NextTicks::default();
-        let until = reads.boot.plus(patience);
-        node.visit = Some(Visit { job, until, has_asked: false });
-        node
+    fn begin_as_guest(&mut self, reads: Reads) {
+        self.reads = reads;
+        self.step_guest(Step::Learn { sent: reads.boot });
+        self.wake(reads);
     }
 
-    /// Whether it is a guest whose time is over, with nothing left to do.
-    fn has_left(&self) -> bool {
-        let is_waiting = |visit: &Visit| self.reads.boot < visit.until && !visit.has_asked;
-        let has_asked = self.errands.values().any(|errand| {
-            matches!(errand, Errand::Wish { .. } | Errand::Abandon { .. } | Errand::Finish { .. })
-        });
-        self.visit.as_ref().is_some_and(|visit| !is_waiting(visit))
-            && self.keeps.is_empty()
-            && self.chores.is_empty()
-            && !has_asked
-    }
-
-    /// Whether the replica is a guest for another job.
-    pub(super) fn is_elsewhere(&self, job: usize) -> bool {
-        self.visit.as_ref().is_some_and(|visit| visit.job != job)
-    }
-
-    /// Returns what requests about a job state of it: a guest remembers nothing, as in `ExecSession::caller`.
-    pub(super) fn known(&self, job: usize) -> Known {
-        match self.visit {
-            Some(_) => Known { largest_lease: self.jobs[job].lease, mark: None, answered: None },
-            None => self.contests[job].known(),
-        }
-    }
-
-    /// `ExecSession::learn`: a guest leaves it to replicas which ticks a job has.
-    pub(super) fn as_guest(&self, open: Open) -> Open {
-        match self.visit {
-            Some(_) => Open {
-                schedule_hash: ScheduleHash::default(),
-                schedule_since: UtcMillis(0),
-                is_known_job: false,
-                dropped: None,
-                ..open
-            },
-            None => open,
-        }
-    }
-
-    /// `ExecSession::ask`: now, if this is a guest whose record is open, and that still waits.
-    pub(super) fn ask_as_guest(&mut self) {
-        let boot = self.reads.boot;
-        let Some(visit) = &mut self.visit else { return };
+    /// `ExecSession::take_lock`: takes the next step, now.
+    pub(super) fn step_guest(&mut self, step: Step) {
+        let Some(visit) = &self.visit else { return };
         let job = visit.job;
-        if visit.has_asked || !self.keeps.is_empty() {
-            return;
-        }
-        if boot >= visit.until {
-            return;
-        }
-        visit.has_asked = !self.contests[job].is_unopened();
-        if visit.has_asked {
-            self.wish(job, Wish::Exec);
-        } else {
-            self.chores.push((boot.plus(PAUSE), Chore::Ask));
+        match step {
+            Step::Learn { .. } => {
+                let step = Step::Learn { sent: self.reads.boot };
+                self.send(Ask::Pulse(None), Errand::Guest(step));
+            }
+            Step::Ask { .. } => self.ask_as_guest(),
+            Step::Watch => self.send(Ask::Records(vec![job]), Errand::Guest(Step::Watch)),
+            other => unreachable!("{other:?} follows from an answer"),
         }
     }
 
-    /// Has a guest claim again, as the lock was not granted.
-    pub(super) fn wish_in_vain(&mut self, is_new_era: bool) {
+    fn follow(&mut self, next: Next) {
+        let boot = self.reads.boot;
+        match next {
+            Next::LearnAt(at) => self.chores.push((at, Chore::Guest(Step::Learn { sent: boot }))),
+            Next::AskAt(at) => {
+                let step = Step::Ask { run: RunId::default(), sent: boot, era: Era::default() };
+                self.chores.push((at, Chore::Guest(step)));
+            }
+            Next::Leave(_) => self.leave_as_guest(),
+            Next::Start { .. } => unreachable!("only a request for the lock starts anything"),
+        }
+    }
+
+    /// `ExecSession::give_back`.
+    fn leave_as_guest(&mut self) {
         let Some(visit) = &mut self.visit else { return };
-        visit.has_asked = false;
-        if is_new_era {
-            self.contests[visit.job].close();
-            self.resync = true;
-        }
-        self.chores.push((self.reads.boot.plus(PAUSE), Chore::Ask));
-    }
-
-    /// `Driver::look_at_locks`, and `StoreWatch::is_forgotten`: reads the records of its runs, which should still show
-    /// them.
-    pub(super) fn look_at_records(&mut self) {
-        let looks: Vec<_> = self.keeps.iter().map(|keep| (keep.job, keep.lease.run)).collect();
-        for (job, run) in looks {
-            self.send(Ask::Look(job), Errand::Look { run });
+        visit.is_over = true;
+        let job = visit.job;
+        if let Some(run) = visit.asking.doubt() {
+            let era = visit.first_era(run, &self.store_clock.era());
+            self.abandon(job, Doubt { run, era, edited: false }, None);
         }
     }
 
-    /// `Driver::hear_of_runs`.
-    pub(super) fn hear_of_runs(&mut self, peers: &[Peer]) {
-        for run in peers.iter().flat_map(|peer| &peer.beat.running) {
-            if let Some(job) = self.jobs.iter().position(|job| job.name == run.job) {
-                self.contests[job].saw(Some(Duration::from_millis(run.lease_ms)));
-                self.contests[job].is_known = true;
+    /// A lock that came too late is given back: the guest begins anew.
+    pub(super) fn guest_gave_back(&mut self) {
+        let boot = self.reads.boot;
+        let Some(visit) = self.visit.as_mut().filter(|visit| !visit.is_over) else { return };
+        let next = visit.asking.begin_anew(boot);
+        self.follow(next);
+    }
+
+    pub(super) fn guest_answered(&mut self, step: Step, answered: Answered) {
+        let boot = self.reads.boot;
+        let Some(job) = self.visit.as_ref().map(|visit| visit.job) else { return };
+        let error = answered.as_ref().err().cloned();
+        match (step, error) {
+            (Step::Watch, Some(_)) => {}
+            (Step::Learn { sent } | Step::Ask { sent, .. }, Some(error)) => self.guest_failed(&error, sent),
+            (Step::Know | Step::Open | Step::Enroll, Some(error)) => self.guest_failed(&error, boot),
+            (Step::Read { reply }, Some(_)) => self.guest_asked(&reply, false),
+            (Step::Learn { sent }, None) => {
+                if let Ok(Told::Pulse(pulse)) = &answered {
+                    self.guest_learn(sent, pulse);
+                }
+                self.send(Ask::Known(vec![job]), Errand::Guest(Step::Know));
+            }
+            (Step::Know, None) => {
+                let is_known = matches!(&answered, Ok(Told::Known(known)) if known[0]);
+                self.open_as_guest(is_known);
+            }
+            (Step::Open, None) => {
+                let Ok(reply) = reply(answered) else { return };
+                self.store_clock.hear(&reply);
+                match reply.answer {
+                    Answer::Opened { .. } => self.send(Ask::Enroll(vec![job]), Errand::Guest(Step::Enroll)),
+                    _ => self.guest_asked(&reply, false),
+                }
+            }
+            (Step::Enroll, None) => self.follow(Next::AskAt(boot)),
+            (Step::Ask { run, sent, era }, None) => {
+                let Ok(reply) = reply(answered) else { return };
+                self.store_clock.hear(&reply);
+                self.guest_asked_for(run, sent, era, reply);
+            }
+            (Step::Read { reply }, None) => {
+                let is_silent = |record: &crate::lease::Record| match &reply.answer {
+                    Answer::Held { by: Some(holder), .. } => {
+                        record.run == Some(holder.run) && record.has_lapsed(reply.now)
+                    }
+                    _ => false,
+                };
+                let is_silent = match answered {
+                    Ok(Told::Records(records)) => {
+                        records.into_iter().flatten().any(|record| is_silent(&record))
+                    }
+                    _ => false,
+                };
+                self.guest_asked(&reply, is_silent);
+            }
+            (Step::Watch, None) => {
+                let run = self.visit.as_ref().and_then(|visit| visit.holds);
+                let is_it = |record: &crate::lease::Record| record.run == run;
+                let is_kept =
+                    matches!(&answered, Ok(Told::Records(records)) if records.iter().flatten().any(is_it));
+                if let Some(run) = run.filter(|_| !is_kept) {
+                    self.send_only(Ask::Enroll(vec![job]));
+                    self.tell_lock(run, HolderInput::Hurry);
+                }
             }
         }
     }
 
-    /// If the record shows another run, or none in progress, a renewal corrects it, or learns that the lock is lost.
-    pub(super) fn looked(&mut self, run: RunId, record: Option<&Record>) {
-        let (boot, is_guest) = (self.reads.boot, self.visit.is_some());
-        let is_known =
-            record.is_some_and(|record| record.run == Some(run) && (is_guest || record.is_running()));
-        if !is_known {
-            self.keeps.iter_mut().filter(|keep| keep.lease.run == run).for_each(|keep| keep.hurry(boot));
+    fn guest_failed(&mut self, error: &StoreError, sent: BootInstant) {
+        let boot = self.reads.boot;
+        let Some(visit) = &mut self.visit else { return };
+        let next = visit.asking.failed(error, sent, boot);
+        self.follow(next);
+    }
+
+    /// `StoreWatch::learn`.
+    fn guest_learn(&mut self, sent: BootInstant, pulse: &Pulse) -> ClockNews {
+        let reading = ClockReading { sent, received: self.reads.boot, store: pulse.now };
+        let mut store_clock = self.store_clock.lock();
+        let news = match store_clock.as_mut() {
+            Some(store_clock) => store_clock.learn(reading, &pulse.era),
+            None => {
+                *store_clock = Some(StoreClock::first(reading, pulse.era.clone()));
+                ClockNews::First
+            }
+        };
+        store_clock.iter_mut().for_each(|store_clock| store_clock.hear_peers(&pulse.peers));
+        news
+    }
+
+    /// `StoreWatch::keep_listening`.
+    pub(super) fn guest_listened(&mut self, exchange: Exchange) {
+        let Ok(pulse) = exchange.result else { return };
+        let news = self.guest_learn(exchange.sent, &pulse);
+        let Some(visit) = &mut self.visit else { return };
+        let lock = &self.jobs[visit.job].name;
+        let notice = pulse.notices.iter().find(|notice| notice.job == *lock).map(|notice| notice.stamp);
+        let is_noticed = notice.is_some() && std::mem::replace(&mut visit.notice, notice) != notice;
+        let Some(run) = visit.holds.filter(|run| self.locks.contains_key(run)) else { return };
+        if is_noticed || news == ClockNews::NewEra {
+            self.tell_lock(run, HolderInput::Hurry);
+        } else {
+            self.step_guest(Step::Watch);
         }
+    }
+
+    fn guest_caller(&self, job: usize) -> Option<Caller> {
+        let known = Known { largest_lease: self.jobs[job].lease, mark: None, answered: None };
+        self.store_clock.caller(&self.name, self.reads.boot, known)
+    }
+
+    /// `ExecSession::learn`: a guest leaves it to replicas which ticks a job has.
+    fn open_as_guest(&mut self, is_known: bool) {
+        let Some(job) = self.visit.as_ref().map(|visit| visit.job) else { return };
+        let Some(caller) = self.guest_caller(job) else { return };
+        let Reads { boot, wall } = self.reads;
+        let earlier = self.store_clock.read(|store_clock| store_clock.earlier(wall, boot));
+        let open = Open::by_exec(caller, self.jobs[job].lease, wall);
+        let latest_of_earlier_eras = earlier.unwrap_or(UtcMillis(0));
+        let open = Open { is_known_job: is_known, latest_of_earlier_eras, ..open };
+        self.send(Ask::Submit(job, Box::new(Request::Open(open))), Errand::Guest(Step::Open));
+    }
+
+    /// `ExecSession::ask`.
+    fn ask_as_guest(&mut self) {
+        let (asked, sent) = (self.store_time(), self.reads.boot);
+        let Some(job) = self.visit.as_ref().map(|visit| visit.job) else { return };
+        let Some(caller) = self.guest_caller(job) else { return };
+        let Some(visit) = &mut self.visit else { return };
+        let run = visit.asking.asks();
+        let tick = *visit.tick.get_or_insert(Tick(asked));
+        let era = visit.first_era(run, &caller.era);
+        let spec = &self.jobs[job];
+        let manual = Manual {
+            caller,
+            run,
+            tick,
+            asked,
+            order: None,
+            lease: spec.lease,
+            overlap: Overlap::Wait,
+            rerun_deadline: spec.rerun_deadline(tick),
+        };
+        let request = Box::new(Request::Manual(manual));
+        self.send(Ask::Submit(job, request), Errand::Guest(Step::Ask { run, sent, era }));
+    }
+
+    /// The store answered a request for the lock.
+    fn guest_asked_for(&mut self, run: RunId, sent: BootInstant, era: Era, reply: Reply) {
+        let boot = self.reads.boot;
+        let Some(visit) = &mut self.visit else { return };
+        let job = visit.job;
+        let is_held = matches!(reply.answer, Answer::Held { by: Some(_), .. });
+        if is_held && visit.asking.is_impatient(boot) {
+            let step = Step::Read { reply: Box::new(reply) };
+            return self.send(Ask::Records(vec![job]), Errand::Guest(step));
+        }
+        let Answer::Won { fence, tries, started } = reply.answer else {
+            return self.guest_asked(&reply, false);
+        };
+        visit.asking.answered(&reply.answer, || Held::WithoutHolder, boot, 0.0);
+        let tick = visit.tick.unwrap_or(Tick(started));
+        let spec = Arc::clone(&self.jobs[job]);
+        let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent);
+        if deadline.is_over(boot) {
+            return self.abandon(job, Doubt { run, era, edited: false }, None);
+        }
+        let lease = Lease {
+            run,
+            fence,
+            tick,
+            length: spec.lease,
+            node: self.name.clone(),
+            cause: Cause::Manual,
+            tries,
+            started,
+            schedule_hash: ScheduleHash::of(&spec.schedule),
+            mark: reply.mark.unwrap_or_default(),
+            prev: None,
+        };
+        visit.holds = Some(run);
+        visit.is_over = true;
+        let launch = Launch::new(
+            &spec,
+            BTreeMap::new(),
+            Arc::default(),
+            Identity::of(&spec.name, &lease, String::new()),
+        );
+        let (retries, start_gate) = (Retries::default(), StartGate::default());
+        let grant = Grant { launch, retries, lease, deadline, sent, start_gate, era, waited: false };
+        self.send_only(Ask::Announce(job));
+        self.keep_lock(&grant, Duration::ZERO);
+    }
+
+    /// Goes on as the answer of the store demands. `is_silent`: whether the holder has not renewed its lock for a lease.
+    fn guest_asked(&mut self, reply: &Reply, is_silent: bool) {
+        let boot = self.reads.boot;
+        let Some(visit) = &mut self.visit else { return };
+        let held = || match &reply.answer {
+            Answer::Held { by: Some(holder), .. } if !is_silent => Held::By(holder.clone()),
+            Answer::Held { by: None, .. } if reply.rerun.as_ref().is_some_and(|rerun| !rerun.goes_on) => {
+                Held::ForRerun
+            }
+            _ => Held::WithoutHolder,
+        };
+        let chance = f64::from(u32::try_from(visit.dice.between(0, 100)).unwrap_or_default()) / 100.0;
+        let next = visit.asking.answered(&reply.answer, held, boot, chance);
+        self.follow(next);
+    }
+}
+
+impl Visit {
+    /// `ExecSession::first_era`.
+    fn first_era(&mut self, run: RunId, current: &Era) -> Era {
+        if self.era.as_ref().is_none_or(|(of, _)| *of != run) {
+            self.era = Some((run, current.clone()));
+        }
+        self.era.as_ref().map(|(_, era)| era.clone()).unwrap_or_default()
     }
 }

@@ -1,13 +1,14 @@
-//! Hints in the simulation: what `claim.lua` publishes, how it gets lost or late, and what a replica does with it: the
-//! counterparts of `store/redis/messages/hints.rs` and `replica/tick/hints.rs`.
+//! Hints in the simulation: what `claim.lua` publishes, and how it gets lost or late, in place of
+//! `store/redis/messages/hints.rs`.
 
 use std::time::Duration;
 
 use crate::job::{Outcome, Tick, Verdict};
 use crate::lease::{Answer, EARLY_TOLERANCE, Era, Protection, Reply, Request, Rerun};
+use crate::replica::core::CoreInput;
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::{Event, Happening, World, network};
-use crate::store::Marked;
+use crate::store::Hint;
 use crate::time::UtcMillis;
 
 use super::node::Node;
@@ -63,7 +64,7 @@ impl World {
         }
         let job = self.dice.below(self.scenario.count());
         let now = self.store_reads().wall;
-        let schedule = &self.scenario.jobs[0][job].schedule;
+        let schedule = &self.scenario.spec(job).schedule;
         let next = schedule.next_after(now).map_or(now, Tick::instant);
         let ahead = now.plus(EARLY_TOLERANCE);
         let mark = match self.dice.below(6) {
@@ -112,26 +113,13 @@ impl World {
 }
 
 impl Node {
-    /// `Driver::take_hint`.
+    /// A hint has arrived. Returns whether it counts: one of another era does not.
     pub(crate) fn take_hint(&mut self, hint: Hinted, reads: Reads) -> bool {
-        let Hinted { job, era, reply } = hint;
         self.reads = reads;
-        let (now, store_now) = (self.now(), self.store_time());
-        let Some(store_clock) = self.store_clock.as_mut().filter(|store_clock| *store_clock.era() == era)
-        else {
-            return false;
-        };
-        store_clock.hear(store_now);
-        if let Some(at) = self.contests[job].overhear(&reply, store_now, now) {
-            self.alarms.insert((at, job));
-        }
-        true
-    }
-
-    /// `Driver::marked`.
-    pub(crate) fn marked(&mut self, job: usize, found: Option<Marked>) {
-        let now = self.now();
-        self.contests[job].look_found(found.as_ref(), now);
-        self.look_at(job);
+        let Hinted { job, era, reply } = hint;
+        let counts = self.store_clock.is_in(&era);
+        self.tell_core(CoreInput::Hint(Hint { job: self.jobs[job].name.clone(), era, reply }));
+        self.take_in_all();
+        counts
     }
 }

@@ -1,11 +1,10 @@
-//! Stand-ins for the parts of a replica that wait: its driver, its errands, its locks, its operator.
+//! Stand-ins for what waits and performs: the runtimes of a replica, of a holder and of an `exec`, and the operator.
 
-mod due;
 pub(super) mod errand;
 mod guest;
 pub(super) mod hints;
-pub(super) mod keep;
-mod moves;
+pub(super) mod lock;
 pub(super) mod node;
 mod operator;
-mod past;
+mod orphan;
+mod replica;

@@ -1,153 +1,211 @@
-//! A simulated replica: the shipped pure parts, without their driver. Where a line here repeats what shipped async code
-//! does, its comment names that code; everything else decides as it is shipped.
+//! One process of a replica, or an `exec`: the shipped core, or the shipped acquisition of a lock, and the shipped holders.
+//! What they decide is performed by the world; what happens in the world reaches them in its order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use crate::config::LogRetention;
+use crate::hold::holder::HolderInput;
 use crate::hold::lease_file::entry::LeaseNote;
-use crate::job::{JobSpec, NodeName, RunId, Verdict};
-use crate::lease::Era;
-use crate::replica::cluster::store_health::StoreHealth;
+use crate::job::{JobName, JobSpec, NodeName, RunId, Verdict};
+use crate::lease::Lease;
+use crate::replica::core::{Core, CoreInput};
+use crate::replica::recovery::orphans::Orphan;
+use crate::replica::replica::LoadedFile;
 use crate::replica::simulation::world::clock::Reads;
-use crate::replica::simulation::world::message::{Ask, Letter};
+use crate::replica::simulation::world::message::{Ask, Letter, Order};
+use crate::replica::simulation::world::scenario::File;
 use crate::replica::simulation::world::slow_line::LineEnd;
-use crate::replica::tick::action::Doubt;
-use crate::replica::tick::claim_window::Window;
-use crate::replica::tick::claiming::{Contest, asked_ahead};
-use crate::replica::tick::next_ticks::{Coming, NextTicks};
-use crate::replica::tick::ticker::LEAD;
-use crate::run::StopReason;
+use crate::replica::tick::ticker::{LEAD, take_coming};
+use crate::run::{Job, StopOrder};
 use crate::store::clock::StoreClock;
-use crate::store::clock::shared::due_by;
-use crate::store::{Beat, BeatRun};
-use crate::time::{BootInstant, UtcMillis};
+use crate::store::clock::shared::SharedStoreClock;
+use crate::store::{Beat, Told};
+use crate::time::{BootInstant, Now, UtcMillis};
 
 use super::errand::{Chore, Errand};
 use super::guest::Visit;
-use super::keep::Keep;
+use super::lock::Lock;
+use super::replica::Opening;
 
 /// The heartbeat's interval, as in `heartbeat.rs`.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 
-/// What a replica has the world do.
+/// What a process has the world do.
 #[derive(Debug)]
 pub(crate) enum Deed {
     /// Write to the store.
     Send(Box<Letter>),
-    /// Start the command of the keep that was made last, under a guard that knows its deadline.
-    Start(Box<Keep>),
-    /// The lock of a run was renewed by the request sent at `sent`. Its guard receives this deadline; the guard of a
-    /// run that has to stop receives none.
-    Renewed { run: RunId, sent: BootInstant, deadline: Option<BootInstant> },
+    /// Start a command, under a guard that knows its deadline.
+    Start(Box<StartedRun>),
+    /// The request that was sent at `sent` renewed the lock of a run.
+    Renewed { run: RunId, sent: BootInstant },
+    /// The guard of a run receives this deadline.
+    SetDeadline { run: RunId, deadline: BootInstant },
     /// Stop a run.
-    Stop { run: RunId, grace: Duration, reason: StopReason },
+    Stop { run: RunId, order: StopOrder },
     /// The end of a run is recorded.
     Recorded { run: RunId, verdict: Verdict },
+    /// Look for what is left of a run of an earlier process.
+    CheckOrphan { orphan: Box<Orphan>, is_first: bool },
+    /// A tick that was claimed again was granted, whether or not the replica has a free slot.
+    ClaimedAgain,
+    /// Something happened that a simulation should come across.
+    Count(&'static str),
 }
 
-/// One process of a replica.
+/// A command to start.
+#[derive(Debug)]
+pub(crate) struct StartedRun {
+    pub(crate) job: usize,
+    pub(crate) lease: Lease,
+    /// The deadline that its guard gets.
+    pub(crate) deadline: BootInstant,
+    /// When the request was sent that was granted.
+    pub(crate) sent: BootInstant,
+    /// How much longer its start may wait for its instant.
+    pub(crate) may_wait: Duration,
+    /// Between SIGTERM and SIGKILL when its guard stops it.
+    pub(crate) loss_grace: Duration,
+}
+
+/// What a process takes in next.
+#[derive(Debug)]
+pub(super) enum NodeInput {
+    Core(Box<CoreInput>),
+    Lock(RunId, HolderInput),
+}
+
+/// One process.
 pub(crate) struct Node {
     pub(crate) name: NodeName,
     pub(crate) jobs: Rc<[Arc<JobSpec>]>,
     /// The clocks, as read when the present step began.
     pub(crate) reads: Reads,
-    pub(crate) store_clock: Option<StoreClock>,
-    pub(crate) health: StoreHealth,
-    pub(crate) next_ticks: NextTicks,
-    pub(crate) contests: Vec<Contest>,
-    pub(crate) alarms: BTreeSet<(UtcMillis, usize)>,
-    pub(crate) keeps: Vec<Keep>,
-    pub(crate) opening: BTreeSet<usize>,
-    /// Those requests to open a record whose answers do not count any more.
-    pub(crate) outdated: BTreeSet<usize>,
+    pub(crate) store_clock: SharedStoreClock,
+    /// What decides, if it is a replica.
+    pub(crate) core: Option<Core>,
+    /// What decides, if it is an `exec`.
+    pub(crate) visit: Option<Visit>,
+    pub(super) locks: BTreeMap<RunId, Lock>,
+    /// What is to be taken in, in this order.
+    pub(super) inputs: VecDeque<NodeInput>,
     pub(crate) errands: BTreeMap<u64, Errand>,
-    pub(crate) window: Window<usize>,
+    pub(super) chores: Vec<(BootInstant, Chore)>,
+    pub(super) openings: BTreeMap<u64, Opening>,
     pub(crate) line: LineEnd,
-    pub(crate) chores: Vec<(BootInstant, Chore)>,
     /// What is on disk, as in `lease_file`: what is known of each job's newest lock.
     pub(crate) disk: BTreeMap<usize, LeaseNote>,
-    /// As in `resync.rs`: runs of an earlier process that are not handled yet, and jobs of which the store may not know
-    /// how the last run ended.
-    pub(crate) awaited: BTreeSet<(usize, RunId)>,
-    pub(crate) untold: BTreeSet<usize>,
     pub(crate) deeds: Vec<Deed>,
-    /// Its task, if it is a guest and no replica.
-    pub(crate) visit: Option<Visit>,
+    /// When the request was sent that was granted to a run, as the process knows it.
+    pub(super) granted_by: BTreeMap<RunId, BootInstant>,
+    /// The runs of an earlier process that may still be going.
+    pub(super) orphans: Vec<Orphan>,
     letters: u64,
-    pub(crate) beat: Beat,
+    pub(super) beat: Option<Beat>,
+    pub(super) told: Option<Told>,
     next_beat: BootInstant,
     /// A heartbeat is under way; another that is requested meanwhile follows it.
-    beating: bool,
-    pub(crate) resync: bool,
+    pub(super) is_beating: bool,
+    pub(super) beats_now: bool,
+    pub(super) is_left: bool,
 }
 
 impl Node {
-    /// Returns a replica that starts now, with what an earlier process left on disk.
-    pub(crate) fn start(
-        name: &NodeName,
-        jobs: Rc<[Arc<JobSpec>]>,
-        disk: BTreeMap<usize, LeaseNote>,
-        reads: Reads,
-    ) -> Self {
-        let life = RunId::new();
-        let mut next_ticks = NextTicks::default();
-        next_ticks.plan(jobs.iter().cloned(), reads.wall);
-        let beat = Beat::of(name.clone(), life, String::new(), reads.wall);
+    fn empty(name: &NodeName, jobs: Rc<[Arc<JobSpec>]>, reads: Reads) -> Self {
         Self {
             name: name.clone(),
-            contests: jobs.iter().map(|job| Contest::new(Arc::clone(job), reads.boot)).collect(),
             jobs,
             reads,
-            store_clock: None,
-            health: StoreHealth::new("simulated".to_owned(), name.clone(), life, None, String::new()),
-            next_ticks,
-            alarms: BTreeSet::new(),
-            keeps: Vec::new(),
-            opening: BTreeSet::new(),
-            outdated: BTreeSet::new(),
-            errands: BTreeMap::new(),
-            window: LineEnd::default().window(),
-            line: LineEnd::default(),
-            chores: Vec::new(),
-            awaited: disk
-                .iter()
-                .filter(|(_, note)| matches!(note, LeaseNote::Running { .. }))
-                .map(|(job, note)| (*job, note.lease().run))
-                .collect(),
-            untold: disk.keys().copied().collect(),
-            disk,
-            deeds: Vec::new(),
+            store_clock: SharedStoreClock::default(),
+            core: None,
             visit: None,
+            locks: BTreeMap::new(),
+            inputs: VecDeque::new(),
+            errands: BTreeMap::new(),
+            chores: Vec::new(),
+            openings: BTreeMap::new(),
+            line: LineEnd::default(),
+            disk: BTreeMap::new(),
+            deeds: Vec::new(),
+            granted_by: BTreeMap::new(),
+            orphans: Vec::new(),
             letters: 0,
-            beat,
+            beat: None,
+            told: None,
             next_beat: reads.boot,
-            beating: false,
-            resync: false,
+            is_beating: false,
+            beats_now: false,
+            is_left: false,
         }
     }
 
-    /// `Context::now`.
-    pub(crate) fn now(&self) -> UtcMillis {
-        due_by(self.reads.wall, self.store_time())
+    /// Returns a replica that starts now, with what an earlier process left on disk.
+    pub(crate) fn replica(
+        name: &NodeName,
+        file: &File,
+        disk: BTreeMap<usize, LeaseNote>,
+        line: LineEnd,
+        reads: Reads,
+    ) -> Self {
+        let mut node = Self { disk, ..Self::empty(name, Rc::clone(&file.jobs), reads) };
+        let store = "simulated".to_owned();
+        let mut core = Core::new(name.clone(), store, loaded(file), node.store_clock.clone(), node.now());
+        core.window = line.window();
+        node.line = line;
+        node.beat = Some(core.beat.clone());
+        node.core = Some(core);
+        node
     }
 
-    /// `Context::store_time`.
-    pub(crate) fn store_time(&self) -> UtcMillis {
-        self.store_clock
-            .as_ref()
-            .map_or(self.reads.wall, |store_clock| store_clock.store_time(self.reads.boot))
+    /// Returns an `exec` that starts now.
+    pub(super) fn guest(name: &NodeName, jobs: Rc<[Arc<JobSpec>]>, visit: Visit, reads: Reads) -> Self {
+        Self { visit: Some(visit), ..Self::empty(name, jobs, reads) }
     }
 
-    /// `Context::leapt`.
-    pub(crate) fn leapt(&self) -> Option<UtcMillis> {
-        self.store_clock.as_ref().and_then(StoreClock::leapt)
+    /// The clocks.
+    pub(crate) fn now(&self) -> Now {
+        Now::at(self.reads.boot, self.reads.wall)
     }
 
-    /// `Context::era`.
-    pub(crate) fn era(&self) -> Era {
-        self.store_clock.as_ref().map(|store_clock| store_clock.era().clone()).unwrap_or_default()
+    /// Returns the time by which ticks are due.
+    pub(crate) fn due_time(&self) -> UtcMillis {
+        self.store_clock.due_time(self.now())
+    }
+
+    pub(super) fn store_time(&self) -> UtcMillis {
+        self.store_clock.store_time(self.now())
+    }
+
+    /// Returns the latest store time that it knows of.
+    pub(crate) fn heard(&self) -> UtcMillis {
+        self.store_clock.read(StoreClock::heard).unwrap_or_default()
+    }
+
+    /// Returns the newest mark of the job that it knows.
+    pub(crate) fn known_mark(&self, job: usize) -> Option<UtcMillis> {
+        self.core.as_ref()?.contests.get(&self.jobs[job].name)?.known().mark
+    }
+
+    /// Returns the newest mark of the job that an answer of the store carried.
+    pub(crate) fn answered_mark(&self, job: usize) -> Option<UtcMillis> {
+        self.core.as_ref()?.contests.get(&self.jobs[job].name)?.known().answered
+    }
+
+    /// Whether it holds the lock of this run, or has still to record its end.
+    pub(crate) fn holds(&self, run: RunId) -> bool {
+        self.locks.contains_key(&run)
+    }
+
+    /// Returns the number of a job.
+    pub(crate) fn number(&self, job: &JobName) -> usize {
+        self.jobs.iter().position(|known| known.name == *job).expect("every file has all jobs")
+    }
+
+    pub(super) fn numbers<'a>(&self, jobs: impl IntoIterator<Item = &'a JobName>) -> Vec<usize> {
+        jobs.into_iter().map(|job| self.number(job)).collect()
     }
 
     pub(crate) fn send(&mut self, ask: Ask, errand: Errand) {
@@ -156,79 +214,173 @@ impl Node {
         self.deeds.push(Deed::Send(Box::new(Letter { id: self.letters, ask })));
     }
 
-    /// Time has passed: beats, wakes the jobs whose alarm it is, and does its chores.
+    /// Sends a request whose answer changes nothing.
+    pub(super) fn send_only(&mut self, ask: Ask) {
+        self.send(ask, Errand::Unawaited);
+    }
+
+    /// Does something after this long.
+    pub(super) fn put_off(&mut self, by: Duration, chore: Chore) {
+        self.chores.push((self.reads.boot.plus(by), chore));
+    }
+
+    pub(super) fn tell_core(&mut self, input: CoreInput) {
+        self.inputs.push_back(NodeInput::Core(Box::new(input)));
+    }
+
+    pub(super) fn tell_lock(&mut self, run: RunId, input: HolderInput) {
+        self.inputs.push_back(NodeInput::Lock(run, input));
+    }
+
+    /// Begins.
+    pub(crate) fn begin(&mut self, reads: Reads) {
+        self.reads = reads;
+        self.tell_core(CoreInput::Begin);
+        self.wake(reads);
+    }
+
+    /// The wall clock was stepped: comes before anything else.
+    pub(crate) fn see_step(&mut self, is_stepped: &mut bool, reads: Reads) {
+        self.reads = reads;
+        if std::mem::take(is_stepped) {
+            self.tell_core(CoreInput::ClockStepped);
+            self.take_in_all();
+        }
+    }
+
+    /// Time has passed: takes in what is due.
     pub(crate) fn wake(&mut self, reads: Reads) {
         self.reads = reads;
-        if !self.beating && (self.resync || reads.boot >= self.next_beat) {
+        self.take_in_all();
+        if !self.is_beating && (self.beats_now || reads.boot >= self.next_beat) {
             self.exchange();
         }
-        let now = self.now();
-        self.expect_until(now);
-        while let Some(&(at, job)) = self.alarms.first().filter(|(at, _)| *at <= now) {
-            self.alarms.remove(&(at, job));
-            self.look_at(job);
-        }
+        self.wake_core();
         let chores = std::mem::take(&mut self.chores);
         let (due, later) = chores.into_iter().partition(|(at, _)| *at <= reads.boot);
         self.chores = later;
         for (_, chore) in due {
             self.do_chore(chore);
         }
-        self.take_turns();
-        self.attend_all();
+        self.wake_locks();
+        self.take_in_all();
     }
 
-    /// `Heartbeat::run`.
-    fn exchange(&mut self) {
-        (self.beating, self.resync) = (true, false);
-        self.next_beat = self.reads.boot.plus(BEAT_EVERY);
-        let job = |keep: &Keep| self.jobs[keep.job].name.clone();
-        self.beat.running = self
-            .keeps
-            .iter()
-            .map(|keep| BeatRun {
-                job: job(keep),
-                run: keep.lease.run,
-                lease_ms: u64::try_from(keep.lease.length.as_millis()).unwrap_or(u64::MAX),
-            })
-            .collect();
-        let beat = self.visit.is_none().then(|| self.beat.clone());
-        self.send(Ask::Pulse(beat), Errand::Pulse { sent: self.reads.boot });
+    fn wake_core(&mut self) {
+        let Some(core) = &self.core else { return };
+        let (due_time, boot) = (self.due_time(), self.reads.boot);
+        let coming = take_coming(&core.next_ticks, due_time);
+        let is_due = core.next_alarm().is_some_and(|at| at <= due_time);
+        let drains_on = core.drain_deadline.until().is_some_and(|until| until <= boot);
+        if !coming.is_empty() {
+            self.tell_core(CoreInput::TicksAnnounced(coming));
+        }
+        if is_due || drains_on {
+            self.tell_core(CoreInput::Woke);
+        }
     }
 
-    /// The heartbeat under way is back, or lost.
-    pub(crate) fn beat_over(&mut self) {
-        self.beating = false;
-        self.next_beat = self.next_beat.max(self.reads.boot);
-    }
-
-    /// `take_coming`, and `Driver::expect` with `Driver::prepare`.
-    pub(crate) fn expect_until(&mut self, now: UtcMillis) {
-        let coming = self.next_ticks.take_until(now.plus(LEAD));
-        for (Coming { job, tick }, from) in asked_ahead(&coming, self.now().since(self.store_time())) {
-            let job = self.jobs.iter().position(|known| known.name == *job).expect("a job of the file");
-            self.alarms.insert((tick.instant(), job));
-            if self.health.roster.stagger(&self.jobs[job], *tick).is_zero() {
-                self.contests[job].call(*tick, from, now);
-                self.alarms.insert((from, job));
+    /// Takes in everything that has happened, and what follows from it at once.
+    pub(super) fn take_in_all(&mut self) {
+        while let Some(input) = self.inputs.pop_front() {
+            let now = self.now();
+            match input {
+                NodeInput::Core(input) => {
+                    let effects = self.core.as_mut().map(|core| core.step(*input, now));
+                    effects.into_iter().flatten().for_each(|effect| self.perform(effect));
+                }
+                NodeInput::Lock(run, input) => self.step_lock(run, input, now),
             }
         }
     }
 
-    /// How long this replica has nothing to do, by its own clocks.
-    pub(crate) fn idle_for(&self) -> Duration {
-        let (boot, now) = (self.reads.boot, self.now());
-        let beat = (!self.beating).then_some(self.next_beat);
-        let boots = self.keeps.iter().filter_map(|keep| keep.wake).chain(beat);
-        let boots = boots.chain(self.chores.iter().map(|(at, _)| *at)).map(|at| at.since(boot));
-        let planned = self.next_ticks.earliest().map(|at| at.minus(LEAD));
-        let instants = self.alarms.first().map(|(at, _)| *at).into_iter().chain(planned);
-        let asked = (self.resync && !self.beating).then_some(Duration::ZERO);
-        boots.chain(instants.map(|at| at.since(now))).chain(asked).min().unwrap_or(BEAT_EVERY)
+    /// `Heartbeat::run`.
+    fn exchange(&mut self) {
+        (self.is_beating, self.beats_now) = (true, false);
+        self.next_beat = self.reads.boot.plus(BEAT_EVERY);
+        let beat = self.beat.clone().map(|beat| Box::new(Beat { told: self.told.clone(), ..beat }));
+        self.send(Ask::Pulse(beat), Errand::Pulse { sent: self.reads.boot });
     }
 
-    /// Abandons the run whose claim may have been applied, as `errand::abandon` does.
-    pub(crate) fn give_back(&mut self, job: usize, doubt: Doubt) {
-        self.do_chore(Chore::Abandon { job, doubt, tries: 0, then: None });
+    /// Returns how long it has nothing to do, by its own clocks.
+    pub(crate) fn idle_for(&self) -> Duration {
+        let (boot, due_time) = (self.reads.boot, self.due_time());
+        let beat = (!self.is_beating).then_some(if self.beats_now { boot } else { self.next_beat });
+        let core = self.core.as_ref();
+        let drains_on = core.and_then(|core| core.drain_deadline.until());
+        let locks = self.locks.values().filter_map(|lock| lock.wakes_at(self.now(), due_time));
+        let boots = self.chores.iter().map(|(at, _)| *at).chain(beat).chain(drains_on).chain(locks);
+        let alarm = core.and_then(Core::next_alarm);
+        let planned = core.and_then(|core| {
+            let next_ticks = core.next_ticks.lock().unwrap_or_else(PoisonError::into_inner);
+            next_ticks.earliest().map(|at| at.minus(LEAD))
+        });
+        let instants = alarm.into_iter().chain(planned).map(|at| at.since(due_time));
+        boots.map(|at| at.since(boot)).chain(instants).min().unwrap_or(BEAT_EVERY)
+    }
+
+    /// An order has come; `file`: the one to load.
+    pub(crate) fn ordered(&mut self, order: Order, file: Option<&File>, reads: Reads) {
+        self.reads = reads;
+        match order {
+            Order::ClaimAgain(job, tick) => self.claim_again(job, tick),
+            Order::Reload(_) => {
+                if let Some(file) = file.filter(|_| !self.is_draining()) {
+                    self.jobs = Rc::clone(&file.jobs);
+                    self.tell_core(CoreInput::Reload(Box::new(loaded(file))));
+                }
+            }
+            Order::Drain => self.tell_core(CoreInput::Drain),
+            Order::StopAtOnce => self.tell_core(CoreInput::StopAtOnce),
+        }
+        self.take_in_all();
+    }
+
+    /// Whether it is a replica that is about to end.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.core.as_ref().is_some_and(Core::is_draining)
+    }
+
+    /// Whether it ends although runs of it may be going.
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_left
+    }
+
+    /// Returns the heartbeat with which a replica takes its leave.
+    pub(crate) fn last_beat(&mut self) -> Option<Box<Letter>> {
+        let beat = self.beat.take()?;
+        self.letters += 1;
+        Some(Box::new(Letter { id: self.letters, ask: Ask::Pulse(Some(Box::new(beat))) }))
+    }
+
+    /// Whether it is a replica that has drained, or an `exec` that is over, with nothing left to do.
+    pub(crate) fn has_left(&self) -> bool {
+        let is_over = match (&self.core, &self.visit) {
+            (Some(core), _) => core.is_draining(),
+            (None, visit) => visit.as_ref().is_some_and(Visit::is_over),
+        };
+        let is_awaited = |errand: &Errand| !matches!(errand, Errand::Pulse { .. });
+        is_over
+            && self.locks.is_empty()
+            && self.chores.is_empty()
+            && !self.errands.values().any(is_awaited)
+            && self.line.is_empty()
+    }
+}
+
+/// What loading the file results in.
+pub(super) fn loaded(file: &File) -> LoadedFile {
+    let job = |spec: &Arc<JobSpec>| {
+        let job = Job { spec: Arc::clone(spec), env: BTreeMap::new(), withheld: Arc::default() };
+        (spec.name.clone(), job)
+    };
+    LoadedFile {
+        jobs: file.jobs.iter().map(job).collect(),
+        hash: file.hash.clone(),
+        expected_replicas: None,
+        drain: file.drain,
+        labels: Vec::new(),
+        max_running: file.max_running,
+        retention: LogRetention { keep: Duration::from_secs(60), keep_runs: 1, max_bytes: 1 },
     }
 }

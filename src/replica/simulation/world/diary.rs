@@ -22,7 +22,7 @@ impl World {
         if self.diary.is_some() {
             let record = self.server.shelf.records[*job].clone();
             self.note(|| {
-                let request = format!("{request:?}");
+                let request = format!("{:?}", **request);
                 let what = request.split('(').next().unwrap_or_default();
                 let record = record.map(|record| shown(&record)).unwrap_or_default();
                 format!("j{job} seat {seat} {what} -> {:?} [{record}]", reply.answer)

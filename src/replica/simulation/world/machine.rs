@@ -1,21 +1,21 @@
 //! Where a replica runs: a machine with its clocks, a disk that outlives the replica, and the guards of its runs.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{Cause, OnInterrupt};
 use crate::lease::{Memory, Request};
+use crate::replica::recovery::orphans::Orphan;
 use crate::replica::simulation::checks::safety::{Broken, Violation, named};
-use crate::replica::simulation::stand_ins::keep::Keep;
-use crate::replica::simulation::stand_ins::node::{Deed, Node};
-use crate::replica::simulation::world::{Event, Happening, World};
+use crate::replica::simulation::stand_ins::node::{Deed, Node, StartedRun};
+use crate::replica::simulation::world::{Event, Happening, Mend, World};
+use crate::run::StopOrder;
 use crate::store::StoreError;
 use crate::time::BootInstant;
 
 use super::clock::Moment;
-use super::message::{Ask, Letter, Told};
+use super::message::{Ask, Letter, Order, Told};
 use super::network;
 use super::network::Cut;
 use super::process::{Process, StartPlan};
@@ -37,6 +37,10 @@ pub(crate) struct Seat {
     pub(crate) held: Vec<Happening>,
     pub(crate) cut: Option<Cut>,
     pub(crate) disk: BTreeMap<usize, LeaseNote>,
+    /// The runs of former processes that its replica waits for; whether this is the first time.
+    pub(crate) orphans: Vec<(Box<Orphan>, bool)>,
+    /// Whether its replica was given a run that it had no slot for, or loaded a file.
+    pub(crate) is_overdrawn: bool,
     next_wake: Option<Moment>,
     /// Its wall clock was stepped, and it has yet to see that.
     pub(crate) is_stepped: bool,
@@ -45,9 +49,10 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Whether its replica runs, is not frozen, and is not cut off.
+    /// Whether its replica runs, is not about to end, is not frozen, and is not cut off.
     pub(crate) fn is_well(&self) -> bool {
-        self.node.is_some() && self.frozen.is_none() && self.cut.is_none()
+        let stays = self.node.as_ref().is_some_and(|node| !node.is_draining());
+        stays && self.frozen.is_none() && self.cut.is_none()
     }
 
     pub(crate) fn is_waiting_for(&self, letter: u64) -> bool {
@@ -79,7 +84,7 @@ impl World {
             Happening::Performs(letter, back) => {
                 return self.arrive(seat, life, letter, back);
             }
-            Happening::Buried(job, run, is_sure) => node.orphan_ended(job, run, is_sure, reads),
+            Happening::OrphanSeen(orphan, seen, is_first) => node.orphan_seen(orphan, seen, is_first, reads),
             Happening::Stuck(run) => {
                 // A run whose guard has reported its end meanwhile is over.
                 let is_alive = self.witness.alive().any(|(_, process)| process.lease.run == run);
@@ -93,9 +98,13 @@ impl World {
                 node.run_ended(run, verdict, reads);
             }
             Happening::Stepped => {}
-            Happening::Wished(job, wish) => {
-                node.reads = reads;
-                node.wish(job, wish);
+            Happening::Ordered(order) => {
+                let file = match order {
+                    Order::Reload(file) => Some(&self.scenario.files[file]),
+                    _ => None,
+                };
+                place.is_overdrawn |= file.is_some();
+                node.ordered(order, file, reads);
             }
             Happening::Overheard(hint) => {
                 let is_news = node.take_hint(hint, reads);
@@ -129,7 +138,7 @@ impl World {
                 self.do_deed(seat, deed)?;
             }
         }
-        self.see_off(seat);
+        self.see_off(seat)?;
         let (now, place) = (self.now, &mut self.seats[seat]);
         let Some(node) = &place.node else { return Ok(()) };
         // A clock that runs slow may not have got there yet: a millisecond more, and the replica checks again.
@@ -145,19 +154,26 @@ impl World {
     fn do_deed(&mut self, seat: usize, deed: Deed) -> Result<(), Violation> {
         match deed {
             Deed::Send(letter) => self.send(seat, letter),
-            Deed::Start(keep) => return self.start(seat, *keep),
-            Deed::Renewed { run, sent, deadline } => {
-                let (boot, now) = (self.reads(seat).boot, self.now);
+            Deed::Start(start) => return self.start(seat, *start),
+            Deed::Renewed { run, sent } => {
                 let Some(at) = self.find(run) else { return Ok(()) };
-                let good = self.true_moment(seat, boot.since(sent));
+                let good = self.true_moment(seat, self.reads(seat).boot.since(sent));
                 let process = &mut self.witness.runs[at];
                 process.last_good = process.last_good.max(good);
-                if let Some(deadline) = deadline {
-                    process.hear(deadline, now, deadline.since(boot));
-                    self.watch_deadline(at);
-                }
             }
-            Deed::Stop { run, grace, reason } => {
+            Deed::SetDeadline { run, deadline } => {
+                let (boot, now) = (self.reads(seat).boot, self.now);
+                let Some(at) = self.find(run) else { return Ok(()) };
+                self.witness.runs[at].hear(deadline, now, deadline.since(boot));
+                self.watch_deadline(at);
+            }
+            Deed::CheckOrphan { orphan, is_first } => self.look_for_orphan(seat, orphan, is_first),
+            Deed::ClaimedAgain => {
+                self.tally.count("tick claimed again and granted");
+                self.seats[seat].is_overdrawn = true;
+            }
+            Deed::Count(what) => self.tally.count(what),
+            Deed::Stop { run, order: StopOrder { grace, reason } } => {
                 let Some(at) = self.find(run) else { return Ok(()) };
                 self.note(|| format!("run {run} is stopped: {reason:?}"));
                 self.tally.count(&format!("stop {reason:?}"));
@@ -177,6 +193,47 @@ impl World {
         Ok(())
     }
 
+    /// Removes a process that has ended by itself. A replica starts again after a while.
+    fn see_off(&mut self, seat: usize) -> Result<(), Violation> {
+        let Some(node) = &mut self.seats[seat].node else { return Ok(()) };
+        if node.is_left() {
+            // Its guards kill what it left behind.
+            let after = self.dice.ms_of_any_order(60_000);
+            self.start_again(seat, after);
+        } else if node.has_left() {
+            let is_replica = node.core.is_some();
+            let last = node.last_beat();
+            last.into_iter().for_each(|letter| self.send(seat, letter));
+            self.end_life(seat);
+            if is_replica {
+                self.tally.count("replica drained");
+                let after = self.dice.ms_of_any_order(60_000);
+                self.trouble(after + Duration::from_secs(4));
+                self.at(after, Event::Mend(Mend::Restart(seat)));
+            } else {
+                self.seats[seat].disk.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a replica has a free slot for another run.
+    fn has_room(&self, seat: usize) -> Result<(), Violation> {
+        let place = &self.seats[seat];
+        let core = place.node.as_ref().and_then(|node| node.core.as_ref());
+        let Some(limit) = core.and_then(|core| core.capacity.limit()).filter(|_| !place.is_overdrawn) else {
+            return Ok(());
+        };
+        let going = self.witness.alive().filter(|(_, run)| run.is_of(seat, place.life)).count();
+        if going < limit as usize {
+            return Ok(());
+        }
+        Err(Violation::of(
+            Broken::OverCapacity,
+            format!("{going} runs on seat {seat}, which may have {limit}"),
+        ))
+    }
+
     fn find(&self, run: crate::job::RunId) -> Option<usize> {
         self.witness.alive().find(|(_, process)| process.lease.run == run).map(|(at, _)| at)
     }
@@ -194,7 +251,10 @@ impl World {
         let is_local = self.server.memory == Memory::Durable;
         let longest = if is_local { LOCAL_PATIENCE } else { PATIENCE };
         let patience = match &letter.ask {
-            Ask::Submit(_, Request::Renew(renew)) => longest.min(renew.answer_limit()),
+            Ask::Submit(_, request) => match &**request {
+                Request::Renew(renew) => longest.min(renew.answer_limit()),
+                _ => longest,
+            },
             _ => longest,
         };
         let mut fate = if is_local {
@@ -227,33 +287,30 @@ impl World {
         self.at(after, Event::To { seat, life, what });
     }
 
-    fn start(&mut self, seat: usize, keep: Keep) -> Result<(), Violation> {
-        let length = match self.scenario.lengths[keep.job] {
+    fn start(&mut self, seat: usize, start: StartedRun) -> Result<(), Violation> {
+        let StartedRun { job, lease, deadline, sent, may_wait, loss_grace } = start;
+        let length = match self.scenario.lengths[job] {
             Length::None => Duration::ZERO,
             Length::UpTo(most) => self.dice.ms(0, most),
         };
-        let (job, life) = (keep.job, self.seats[seat].life);
-        let Some(node) = &self.seats[seat].node else { return Ok(()) };
-        let spec = Arc::clone(&node.jobs[keep.job]);
-        let reruns = spec.on_interrupt == OnInterrupt::Rerun;
-        let grace = crate::lease::Pace::new(spec.lease, spec.kill_grace).loss_grace();
-        let (boot, deadline) = (self.reads(seat).boot, keep.deadline.at());
-        let left = keep.lease.tick.instant().since(self.reads(seat).wall);
-        let is_early = !left.min(keep.may_wait(self.reads(seat).boot)).is_zero();
-        let lease = keep.lease;
+        let (life, boot) = (self.seats[seat].life, self.reads(seat).boot);
+        let reruns = self.scenario.spec(job).on_interrupt == OnInterrupt::Rerun;
+        let left = lease.tick.instant().since(self.reads(seat).wall);
+        let is_early = !left.min(may_wait).is_zero();
+        self.has_room(seat)?;
         if is_early && lease.cause != Cause::Manual {
             let how = format!("{}, {left:?} ahead by its own clock", named(&lease));
             return Err(Violation::of(Broken::Early, how));
         }
         self.tally.count(&format!("run {}", lease.cause));
-        if self.witness.alive().any(|(_, run)| run.job == keep.job) {
+        if self.witness.alive().any(|(_, run)| run.job == job) {
             self.tally.count("run beside what cannot be killed");
         }
         self.note(|| format!("starts j{job}: {}", named(&lease)));
         let left = deadline.since(boot);
-        let plan = StartPlan { job, seat, life, lease, deadline, left, loss_grace: grace, length };
+        let plan = StartPlan { job, seat, life, lease, deadline, left, loss_grace, length };
         let mut process = Process::start(plan, self.now, &mut self.dice);
-        process.last_good = self.true_moment(seat, boot.since(keep.sent));
+        process.last_good = self.true_moment(seat, boot.since(sent));
         self.may_be_unkillable(&mut process);
         let seen = match process.lease.cause {
             Cause::Rerun if !reruns => {

@@ -1,35 +1,40 @@
 //! The messages between replicas and the store.
 
-use crate::job::{RunId, Tick};
-use crate::lease::{Record, Reply, Request};
+use crate::job::Tick;
+use crate::lease::{HistoryEntry, Record, Reply, Request};
 use crate::store::{Beat, Marked, Pulse, StoreError};
 
-/// A request of a replica.
+/// A request of a replica. Jobs go by their numbers.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
     /// A heartbeat; `None` of one that only listens.
-    Pulse(Option<Beat>),
-    /// Reads a job's record.
-    Look(usize),
+    Pulse(Option<Box<Beat>>),
+    /// Reads the records of these jobs.
+    Records(Vec<usize>),
     /// A request about a job's record.
-    Submit(usize, Request),
-    /// Reads how far a job's ticks are decided.
-    Mark(usize),
+    Submit(usize, Box<Request>),
+    /// Reads how far the ticks of these jobs are decided.
+    Marks(Vec<usize>),
+    /// Reads a job's newest entries.
+    History(usize),
     /// Reads which of these jobs the cluster knows.
     Known(Vec<usize>),
     /// Notes that the cluster knows these jobs.
     Enroll(Vec<usize>),
+    /// Makes all replicas read a job's record.
+    Announce(usize),
 }
 
 /// What the store answers.
 #[derive(Debug, Clone)]
 pub(crate) enum Told {
-    Pulse(Pulse),
-    Looked(Option<Box<Record>>),
-    Reply(Reply),
-    Mark(Option<Marked>),
+    Pulse(Box<Pulse>),
+    Records(Vec<Option<Record>>),
+    Reply(Box<Reply>),
+    Marks(Vec<Option<Marked>>),
+    History(Vec<HistoryEntry>),
     Known(Vec<bool>),
-    Enrolled,
+    Done,
 }
 
 /// The result of a request.
@@ -43,13 +48,15 @@ pub(crate) struct Letter {
     pub(crate) ask: Ask,
 }
 
-/// What a replica is asked to do apart from its schedule.
+/// An order to a replica.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Wish {
-    /// Run here and now, as `exec` does.
-    Exec,
-    /// Obey an order that was put into the record, as `trigger` does.
-    Order(RunId),
-    /// Claim a tick again, whatever is known of it: only an interrupted one may run once more.
-    Again(Tick),
+pub(crate) enum Order {
+    /// Claim a tick of this job again, whatever is known of it: only an interrupted one may run once more.
+    ClaimAgain(usize, Tick),
+    /// Load the file of this number.
+    Reload(usize),
+    /// Drain, and end.
+    Drain,
+    /// End at once.
+    StopAtOnce,
 }

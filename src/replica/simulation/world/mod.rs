@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clock::{Moment, Reads};
 use machine::Seat;
-use message::{Answered, Ask, Letter, Wish};
+use message::{Answered, Ask, Letter, Order};
 use network::Weather;
 use rng::Dice;
 use scenario::Scenario;
@@ -25,6 +25,7 @@ use store::{Server, Service};
 
 use crate::job::{RunId, Verdict};
 use crate::lease::Memory;
+use crate::replica::recovery::orphans::{Orphan, Seen};
 use crate::store::StoreError;
 
 use super::checks::counters::Tally;
@@ -32,6 +33,7 @@ use super::checks::safety::{Violation, Witness};
 use super::faults::fault::Fault;
 use super::scenarios::unkillable::Hindrance;
 use super::stand_ins::hints::Hinted;
+use super::stand_ins::node::Node;
 
 /// Something that happens at its moment.
 #[derive(Debug, Clone)]
@@ -46,6 +48,8 @@ pub(super) enum Event {
     GuardDue(usize),
     /// Nothing of a run may be left.
     Over(usize),
+    /// A replica has looked long enough for what is left of a run of its former process.
+    GiveUpOrphan { seat: usize, life: u32, run: RunId },
     /// A fault is over.
     Mend(Mend),
     /// The simulation begins.
@@ -67,12 +71,12 @@ pub(super) enum Happening {
     /// A request that the replica's own thread was about to perform on the embedded store.
     Performs(Box<Letter>, Option<Duration>),
     Ended(RunId, Verdict),
-    /// A run of an earlier process of the replica is surely dead, or has to be left to its lease.
-    Buried(usize, RunId, bool),
+    /// What is seen of a run of an earlier process of the replica; whether this is the first look.
+    OrphanSeen(Box<Orphan>, Seen, bool),
     /// A run that was killed is still alive.
     Stuck(RunId),
     Stepped,
-    Wished(usize, Wish),
+    Ordered(Order),
     Overheard(Hinted),
 }
 
@@ -144,7 +148,7 @@ impl World {
         let seats = scenario.names.iter().map(|_| Seat::default()).collect();
         let mut world = Self {
             now: Moment(0),
-            server: Server::new(memory, scenario.count()),
+            server: Server::new(memory, scenario.files[0].jobs.iter().map(|job| job.name.clone()).collect()),
             seats,
             scenario,
             dice,
@@ -225,6 +229,7 @@ impl World {
             Event::Wake { seat, life } => self.wake(seat, life)?,
             Event::GuardDue(run) => self.guard_due(run),
             Event::Over(run) => self.over(run)?,
+            Event::GiveUpOrphan { seat, life, run } => self.orphan_seen(seat, life, run, Seen::Alive)?,
             Event::Mend(mend) => self.mend(mend)?,
             Event::Begin => self.begin(),
             Event::Fault => self.next_fault(),
@@ -233,6 +238,7 @@ impl World {
             Event::Copy => {
                 self.server.copy(self.now);
                 self.watch_clocks();
+                self.watch_drains();
                 self.at(Duration::from_secs(1), Event::Copy);
             }
         }
@@ -245,6 +251,14 @@ impl World {
         if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > wrong) {
             self.trouble(Duration::from_secs(1));
             self.confusions.push((self.now, self.now.plus(Duration::from_secs(2))));
+        }
+    }
+
+    /// Counts replicas that drain as trouble.
+    fn watch_drains(&mut self) {
+        let drains = |seat: &Seat| seat.node.as_ref().is_some_and(Node::is_draining);
+        if self.seats.iter().any(drains) {
+            self.trouble(Duration::from_secs(2));
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::job::{Outcome, Verdict};
 use crate::lease::{Lease, Protection};
+use crate::replica::recovery::orphans::Seen;
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::world::{Event, Happening, World};
 use crate::run::StopReason;
@@ -188,17 +189,15 @@ impl World {
         }
         process.is_over = true;
         let (seat, own_life, verdict, id) = (process.seat, process.life, process.verdict, process.lease.run);
-        let (job, was_guarded) = (process.job, process.guard != Guard::Dead);
+        let seen = if process.guard == Guard::Dead { Seen::Unseen } else { Seen::Dead };
         self.note_end(run);
         self.note(|| format!("run {id} is over: {verdict}"));
         self.ends_in_time(run)?;
         let life = self.seats[seat].life;
-        let what = if life == own_life {
-            Happening::Ended(id, verdict)
-        } else {
-            // The replica's next process handles it.
-            Happening::Buried(job, id, was_guarded)
-        };
-        self.happen_to(seat, life, what)
+        if life == own_life {
+            return self.happen_to(seat, life, Happening::Ended(id, verdict));
+        }
+        // The replica's next process handles it.
+        self.orphan_seen(seat, life, id, seen)
     }
 }

@@ -38,17 +38,30 @@ pub(crate) enum Length {
     UpTo(u64),
 }
 
+/// A jobs.toml.
+#[derive(Debug, Clone)]
+pub(crate) struct File {
+    pub(crate) jobs: Rc<[Arc<JobSpec>]>,
+    pub(crate) hash: String,
+    /// How long runs may go on when the replica drains.
+    pub(crate) drain: Duration,
+    /// How many runs a replica may have at once.
+    pub(crate) max_running: Option<u32>,
+}
+
 /// What is simulated.
 pub(crate) struct Scenario {
     pub(crate) memory: Memory,
     /// How many replicas there are; a guest comes after them.
     pub(crate) replicas: usize,
     pub(crate) names: Vec<NodeName>,
-    /// Each replica's own file: leases may differ. The last is what a guest asks for.
-    pub(crate) jobs: Vec<Rc<[Arc<JobSpec>]>>,
+    /// Each replica's own file: leases may differ. Then what a guest asks for, and another file for each replica.
+    pub(crate) files: Vec<File>,
     /// The file that replicas have for a while, and whether it may still matter what it says.
-    pub(crate) long_jobs: Rc<[Arc<JobSpec>]>,
+    pub(crate) long_file: File,
     pub(crate) is_stretched: bool,
+    /// Whether replicas run only so many jobs at once.
+    pub(crate) is_limited: bool,
     pub(crate) lengths: Vec<Length>,
     /// One machine per replica, or one for all; the last is the store's.
     pub(crate) clocks: Vec<Clock>,
@@ -68,25 +81,45 @@ impl Scenario {
         let leases: Vec<u64> = tables.iter().map(|_| dice.pick(&LEASES)).collect();
         let has_own_files = dice.percent(30);
         let lengths = leases.iter().map(|lease| length(*lease, dice)).collect();
-        let mut file = || {
+        let is_limited = dice.percent(25);
+        let mut file = |name: String| {
             let lease = |lease: u64, dice: &mut Dice| if has_own_files { dice.pick(&LEASES) } else { lease };
-            let leases = leases.iter().map(|all| lease(*all, dice)).enumerate();
-            leases.zip(&tables).map(|((job, lease), table)| table.spec(job, lease)).collect()
+            let leases: Vec<u64> = leases.iter().map(|all| lease(*all, dice)).collect();
+            let jobs = leases.into_iter().enumerate().zip(&tables);
+            let jobs = jobs.map(|((job, lease), table)| table.spec(job, lease)).collect();
+            let limit = u32::try_from(dice.between(1, 2)).expect("small");
+            let (max_running, drain) = (is_limited.then_some(limit), dice.ms_of_any_order(40_000));
+            File { jobs, hash: name, drain, max_running }
         };
-        let mut jobs: Vec<Rc<[Arc<JobSpec>]>> = (0..replicas).map(|_| file()).collect();
-        let with = |of: &[Arc<JobSpec>], lease, enabled| {
+        let own: Vec<File> = (0..replicas)
+            .map(|seat| file(if has_own_files { format!("{seat}") } else { String::new() }))
+            .collect();
+        let others: Vec<File> = (0..replicas).map(|seat| file(format!("other {seat}"))).collect();
+        let with = |lease, enabled, hash: &str| {
             let spec = |job: &Arc<JobSpec>| Arc::new(JobSpec { lease, enabled, ..JobSpec::clone(job) });
-            of.iter().map(spec).collect::<Rc<[_]>>()
+            let jobs = own[0].jobs.iter().map(spec).collect::<Rc<[_]>>();
+            File { jobs, hash: hash.to_owned(), ..own[0].clone() }
         };
-        let long_jobs = with(&jobs[0], LONG_LEASE, true);
-        jobs.push(with(&jobs[0], GUEST_LEASE, false));
+        let (long_file, of_guest) = (with(LONG_LEASE, true, "long"), with(GUEST_LEASE, false, "guest"));
+        let files = own.into_iter().chain([of_guest]).chain(others).collect();
         let clocks = clocks(memory, replicas, dice);
-        Self { memory, replicas, names, jobs, long_jobs, is_stretched: false, lengths, clocks }
+        Self { memory, replicas, names, files, long_file, is_limited, is_stretched: false, lengths, clocks }
     }
 
     /// How many jobs there are.
     pub(crate) fn count(&self) -> usize {
         self.lengths.len()
+    }
+
+    /// Lets replicas run any number of jobs at once.
+    pub(crate) fn lift_limits(&mut self) {
+        self.is_limited = false;
+        self.files.iter_mut().chain([&mut self.long_file]).for_each(|file| file.max_running = None);
+    }
+
+    /// Returns a job, as all files have it but for its lease.
+    pub(crate) fn spec(&self, job: usize) -> &Arc<JobSpec> {
+        &self.files[0].jobs[job]
     }
 
     /// The clock of the store's machine.
@@ -103,7 +136,7 @@ impl Scenario {
     /// Returns the longest lease of a job in any file.
     pub(crate) fn longest_lease(&self, job: usize) -> Duration {
         let stretched = self.is_stretched.then_some(LONG_LEASE);
-        self.jobs.iter().map(|jobs| jobs[job].lease).chain(stretched).max().unwrap_or_default()
+        self.files.iter().map(|file| file.jobs[job].lease).chain(stretched).max().unwrap_or_default()
     }
 
     /// The longest lease of all.

@@ -1,14 +1,15 @@
-//! A slow line between the replicas and their store, and the queue before it: the counterpart of `gather.rs`. Each
+//! A slow line between the replicas and their store, and the queue before it: in place of `gather.rs`. Each
 //! request is a call of its own, because few jobs are simulated, and few calls under way make as much of a queue for
 //! them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::job::JobName;
 use crate::lease::{Claim, Memory, Protection, Request};
 use crate::replica::simulation::stand_ins::errand::Errand;
 use crate::replica::simulation::stand_ins::node::Node;
-use crate::replica::simulation::sweep::seeds;
+use crate::replica::simulation::sweep::{lines, seeds};
 use crate::replica::simulation::world::{FAULTS, QUIET, World};
 use crate::replica::tick::claim_window::{CLAIMS_UNDER_WAY, Window};
 use crate::store::StoreError;
@@ -62,7 +63,7 @@ impl SlowLine {
 pub(crate) struct LineEnd {
     at_a_time: usize,
     under_way: usize,
-    waiting: VecDeque<(usize, Claim, BootInstant)>,
+    waiting: VecDeque<(JobName, Claim, BootInstant)>,
 }
 
 impl Default for LineEnd {
@@ -72,45 +73,37 @@ impl Default for LineEnd {
 }
 
 impl LineEnd {
+    /// A claim waits for its turn.
+    pub(crate) fn add(&mut self, job: JobName, claim: Claim, sent: BootInstant) {
+        self.waiting.push_back((job, claim, sent));
+    }
+
+    /// Whether no claim waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// A replica has somewhat more claims under way than the line carries: some always wait for their turn.
-    pub(crate) fn window(&self) -> Window<usize> {
+    pub(crate) fn window(&self) -> Window<JobName> {
         Window::of(self.at_a_time + 1)
     }
 }
 
 impl Node {
-    /// `Driver::look_at`.
-    pub(crate) fn look_at(&mut self, job: usize) {
-        if self.window.admits(&job) {
-            self.look(job);
-        }
-    }
-
-    /// The beginning of `Driver::send_claims`.
-    pub(crate) fn take_turns(&mut self) {
-        while let Some(job) = self.window.next() {
-            self.look(job);
-        }
-    }
-
-    /// The end of `errand::claim`, and `Batcher::submit`.
-    pub(crate) fn send_claim(&mut self, job: usize, claim: Claim) {
-        self.line.waiting.push_back((job, claim, self.reads.boot));
-        self.send_waiting();
-    }
-
     /// `send_out`.
-    fn send_waiting(&mut self) {
+    pub(crate) fn send_waiting(&mut self) {
         while self.line.under_way < self.line.at_a_time
             && let Some((job, claim, sent)) = self.line.waiting.pop_front()
         {
+            let run = claim.run;
             if Protection::FreshClaims.is_on() && self.reads.boot.since(sent) > WORTH_FOR {
                 let busy = StoreError::NotSent("the line was busy".into());
-                self.claimed(job, sent, Err(busy));
+                self.claim_answered(job, run, sent, Err(busy));
                 continue;
             }
             self.line.under_way += 1;
-            self.send(Ask::Submit(job, Request::Claim(claim)), Errand::Claim { job, sent });
+            let ask = Ask::Submit(self.number(&job), Box::new(Request::Claim(claim)));
+            self.send(ask, Errand::Claim { job, run, sent });
         }
     }
 
@@ -126,6 +119,8 @@ fn world(seed: u64, is_told: bool) -> World {
     let mut world = World::seeded(seed, Memory::Forgetful, is_told);
     world.slow = Some(SlowLine::thrown(seed));
     world.troubles.push((Moment(0), Moment(0).plus(FAULTS + QUIET)));
+    // Where a claim takes as long as a job's period, a job whose next claim is always under way keeps its slot.
+    world.scenario.lift_limits();
     world
 }
 
@@ -136,7 +131,7 @@ fn over_a_slow_line_no_fault_breaks_the_promise_and_every_job_has_its_turn() {
             let mut told = world(seed, true);
             let violation = told.run().expect_err("the same seed leads to the same history");
             let diary = told.diary.unwrap_or_default();
-            let last = diary[diary.len().saturating_sub(60)..].join("\n");
+            let last = diary[diary.len().saturating_sub(lines())..].join("\n");
             panic!("{last}\nseed {seed}, {:?}: {violation}", told.slow);
         }
     }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::job::{NodeName, RunId, Tick};
+use crate::job::{JobName, NodeName, RunId, Tick};
 use crate::lease::{
     Answer, Era, HistoryEntry, LeaseInstant, Memory, Passed, Record, Server as Moments, decide,
 };
 use crate::replica::simulation::checks::counters::Tally;
 use crate::replica::simulation::faults::fault::Fault;
 use crate::replica::simulation::stand_ins::hints::{Hinted, hint_of};
-use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marked, Marker, Peer, Pulse};
+use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marked, Marker, Notice, Peer, Pulse};
 use crate::time::UtcMillis;
 
 use super::clock::{Moment, Reads};
@@ -19,6 +19,9 @@ use super::message::{Ask, Told};
 
 /// A copy that a failover brings back is at most this old.
 const OLDEST_COPY: Duration = Duration::from_secs(8);
+
+/// As in `settle_lost_runs.rs`.
+const NEWEST_ENTRIES: usize = 4;
 
 /// The data that a store may lose.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +33,8 @@ pub(crate) struct Shelf {
     of_records: Vec<Rc<Vec<HistoryEntry>>>,
     nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
+    /// When each job was last announced.
+    notices: BTreeMap<usize, i64>,
     marker: Option<Marker>,
 }
 
@@ -75,6 +80,8 @@ pub(crate) enum Service {
 /// One store.
 pub(crate) struct Server {
     pub(crate) memory: Memory,
+    /// The jobs.
+    names: Vec<JobName>,
     pub(crate) service: Service,
     pub(crate) shelf: Shelf,
     /// Younger than [`OLDEST_COPY`], oldest first.
@@ -105,10 +112,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(memory: Memory, jobs: usize) -> Self {
+    pub(crate) fn new(memory: Memory, names: Vec<JobName>) -> Self {
+        let jobs = names.len();
         let shelf = Shelf::of(jobs);
         Self {
             memory,
+            names,
             service: Service::Up,
             shelf,
             copies: VecDeque::new(),
@@ -133,13 +142,26 @@ impl Server {
     /// Answers a request at the time that the store's clocks show.
     pub(crate) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
         match ask {
-            Ask::Pulse(beat) => Told::Pulse(self.pulse(beat.as_ref(), reads.wall)),
-            Ask::Look(job) => Told::Looked(self.shelf.records[*job].clone().map(Box::new)),
-            Ask::Mark(job) => Told::Mark(self.shelf.records[*job].as_ref().and_then(Marked::of)),
+            Ask::Pulse(beat) => Told::Pulse(Box::new(self.pulse(beat.as_deref(), reads.wall))),
+            Ask::Records(jobs) => {
+                Told::Records(jobs.iter().map(|job| self.shelf.records[*job].clone()).collect())
+            }
+            Ask::Marks(jobs) => {
+                let mark = |job: &usize| self.shelf.records[*job].as_ref().and_then(Marked::of);
+                Told::Marks(jobs.iter().map(mark).collect())
+            }
+            Ask::History(job) => {
+                let newest = self.shelf.histories[*job].iter().rev().take(NEWEST_ENTRIES);
+                Told::History(newest.cloned().collect())
+            }
+            Ask::Announce(job) => {
+                self.announce(*job, reads.wall);
+                Told::Done
+            }
             Ask::Known(jobs) => Told::Known(jobs.iter().map(|job| self.shelf.known.contains(job)).collect()),
             Ask::Enroll(jobs) => {
                 self.shelf.known.extend(jobs);
-                Told::Enrolled
+                Told::Done
             }
             Ask::Submit(job, request) => {
                 let server = self.moments(reads);
@@ -169,7 +191,7 @@ impl Server {
                 decision.append_to(Rc::make_mut(&mut self.shelf.histories[*job]));
                 decision.append_to(Rc::make_mut(&mut self.shelf.of_records[*job]));
                 self.shelf.records[*job] = decision.record;
-                Told::Reply(decision.reply)
+                Told::Reply(Box::new(decision.reply))
             }
         }
     }
@@ -225,7 +247,16 @@ impl Server {
         let taken = beat.map(|beat| Peer { at: now, beat: Beat { count, ..beat.clone() } });
         self.shelf.nodes.extend(taken.map(|peer| (peer.beat.node.clone(), peer)));
         let marker = self.shelf.marker.clone();
-        Pulse { now, era: self.era(), marker, count, peers, notices: Vec::new() }
+        let notices = self.shelf.notices.iter().filter(|(_, stamp)| now.0 - **stamp <= FORGET_NOTICES_MS);
+        let notice = |(job, stamp): (&usize, &i64)| Notice { job: self.names[*job].clone(), stamp: *stamp };
+        let notices = notices.map(notice).collect();
+        Pulse { now, era: self.era(), marker, count, peers, notices }
+    }
+
+    /// Makes all replicas read a job's record.
+    pub(crate) fn announce(&mut self, job: usize, now: UtcMillis) {
+        let before = self.shelf.notices.get(&job).copied().unwrap_or_default();
+        self.shelf.notices.insert(job, now.0.max(before + 1));
     }
 
     /// Keeps a copy for a later failover.
