@@ -190,10 +190,10 @@ impl Contest {
             // The store itself showed that: if it knows less later, it went back to an older state.
             self.answered = self.answered.max(decided.instant());
         }
-        Some(self.learn_decided(decided, finding))
+        Some(self.learn_decided(decided, finding, now))
     }
 
-    fn learn_decided(&mut self, tick: Tick, finding: Finding) -> (Tick, Finding) {
+    fn learn_decided(&mut self, tick: Tick, finding: Finding, now: UtcMillis) -> (Tick, Finding) {
         let is_done = matches!(&finding, Finding::Decided { by, how } if is_done(by.as_ref(), *how));
         self.decide(tick.instant(), is_done);
         let waited_for = self.waits_for().filter(|waited_for| !self.is_rerun(*waited_for));
@@ -201,7 +201,7 @@ impl Contest {
         match &self.state {
             ClaimState::Waiting { bid, .. } if waited_for.is_some() => {
                 let bid = bid.clone();
-                self.settled(&bid, false);
+                self.settled(&bid, false, now);
             }
             ClaimState::Idle => self.delayed_by = None,
             ClaimState::Waiting { .. } | ClaimState::Asking { .. } => {}

@@ -232,7 +232,7 @@ impl Contest {
             Answer::Won { tries, .. } if !in_time => (None, self.too_late(&bid, *tries, now)),
             Answer::Won { fence, tries, started } => {
                 let cause = cause_of(bid.catch_up, *tries);
-                self.settled(&bid, is_rerun);
+                self.settled(&bid, is_rerun, now);
                 let won = Won {
                     run: bid.run,
                     tick: bid.tick,
@@ -270,9 +270,11 @@ impl Contest {
             Answer::Decided { by, how } => {
                 let decided = Finding::Decided { by: by.clone(), how: *how };
                 let finding = if is_rerun { self.rerun_denied(bid.tick, *how, now) } else { None };
-                (finding.or(Some(decided)), self.settled(&bid, is_rerun))
+                (finding.or(Some(decided)), self.settled(&bid, is_rerun, now))
             }
-            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(&bid, is_rerun)),
+            Answer::Consumed(verdict) => {
+                (Some(Finding::Consumed(*verdict)), self.settled(&bid, is_rerun, now))
+            }
             Answer::NewerSchema(schema) => {
                 (Some(Finding::NewerSchema(*schema)), self.wait(bid.sure(), now.plus(backoff::SCHEMA)))
             }
@@ -295,10 +297,14 @@ impl Contest {
         }
     }
 
-    fn settled(&mut self, bid: &Bid, is_rerun: bool) -> Action {
+    fn settled(&mut self, bid: &Bid, is_rerun: bool, now: UtcMillis) -> Action {
         self.decide(bid.tick.instant(), false);
-        // Ticks that came while this one waited may be too late by now. A rerun changes nothing for newer ticks.
-        self.delayed_by = self.delayed_by.filter(|_| is_rerun).or(bid.waited.then_some(Reason::Late));
+        // Ticks that came while this one waited may be too late by now, and so may those that come while these are
+        // decided one by one. A rerun changes nothing for newer ticks.
+        let next = self.spec.schedule.next_after(bid.tick.instant());
+        let is_behind = next.is_some_and(|next| next.instant() <= now);
+        let delay = self.delayed_by.filter(|_| is_rerun || is_behind);
+        self.delayed_by = delay.or(bid.waited.then_some(Reason::Late));
         self.rest()
     }
 

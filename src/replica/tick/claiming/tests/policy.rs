@@ -33,6 +33,26 @@ fn a_waiting_tick_is_claimed_in_turn_and_is_missed_before_the_next_one_waits() {
 }
 
 #[test]
+fn ticks_that_become_too_late_while_older_ones_are_decided_have_their_reason() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"\nstart_deadline = \"2s\"");
+    let late = reply(Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Late)));
+    claimed(contest.wake(at(1_000), no_stagger));
+    contest.answered(&held(Duration::from_millis(100)), at(1_001), SENT, true);
+    assert_eq!(claimed(contest.wake(at(3_002), no_stagger)).tick, Tick(at(1_000)));
+    contest.answered(&late, at(3_003), SENT, true);
+    assert_eq!(claimed(contest.wake(at(3_003), no_stagger)).tick, Tick(at(2_000)));
+    contest.answered(&late, at(4_002), SENT, true);
+    let (bid, claim) = claim_at(&mut contest, 5_010);
+    assert_eq!((bid.tick, claim.gap.map(|gap| gap.count)), (Tick(at(4_000)), Some(1)));
+    assert_eq!(claim.gap_reason, Reason::Late, "replicas were up all the time");
+    contest.answered(&won(), at(5_011), SENT, true);
+    let (_, claim) = claim_at(&mut contest, 5_012);
+    assert_eq!((claim.tick, claim.gap), (Tick(at(5_000)), None));
+    contest.answered(&late, at(5_013), SENT, true);
+    assert_eq!(claim_at(&mut contest, 60_000).1.gap_reason, Reason::NoReplica, "nothing has delayed these");
+}
+
+#[test]
 fn a_run_that_waited_for_another_is_told_apart_from_one_that_started_at_its_tick() {
     let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
     claimed(contest.wake(at(1_000), no_stagger));
