@@ -51,6 +51,20 @@ protections! {
     LivingHolder = "living-holder",
     /// A hint about a tick is verified in the store before a replica relies on it.
     HintCheck = "hint-check",
+    /// A store's clock that runs more than 1 % too fast or too slow is not taken for steady.
+    SteadyRate = "steady-rate",
+    /// A record that knows less than an answer of the store did shows that the store went back to an older state.
+    AnsweredMark = "answered-mark",
+    /// With each heartbeat a replica looks whether the records still show its runs.
+    RecordCheck = "record-check",
+    /// A replica starts no second run of a job while one is going there.
+    OwnRun = "own-run",
+    /// The lock of a run that outlives its deadline is renewed all the same.
+    LateRenewal = "late-renewal",
+    /// A record whose mark lies ahead is opened again once the clock is right.
+    AheadReopened = "ahead-reopened",
+    /// A longer lease is forgotten when no replica can hold it any more.
+    LeaseForgotten = "lease-forgotten",
 }
 
 impl Protection {

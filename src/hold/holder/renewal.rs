@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::lease::Deadline;
+use crate::lease::{Deadline, Protection};
 use crate::time::BootInstant;
 
 /// A failed renewal is tried again after this fraction of the renewal interval.
@@ -56,6 +56,9 @@ impl Hold {
         if !self.lost && self.deadline.is_over(now) {
             self.lost = true;
             return Duty::Stop;
+        }
+        if self.lost && !Protection::LateRenewal.is_on() {
+            return Duty::Rest;
         }
         // Past the deadline a renewal does not revive the run, but processes that cannot be killed at once still need
         // the lock.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::job::JobName;
+use crate::lease::Protection;
 use crate::replica::core::{Core, Effect};
 pub(crate) use crate::replica::tick::action::{Doubt, Won};
 use crate::store::LIVE_FOR;
@@ -12,7 +13,8 @@ use crate::store::Peer;
 impl Core {
     /// Whether a run of the job is going here.
     pub(crate) fn runs_itself(&self, job: &JobName) -> bool {
-        self.runs.values().any(|own| own.job == *job && !own.has_ended)
+        let is_going = self.runs.values().any(|own| own.job == *job && !own.has_ended);
+        is_going && Protection::OwnRun.is_on()
     }
 
     /// Gives back a lock that was granted although a run of the job is going here: the store forgot that run. The new
@@ -28,7 +30,7 @@ impl Core {
     pub(crate) fn look_at_locks(&mut self) {
         let held = self.runs.iter().filter(|(_, own)| !own.has_ended);
         let held: Vec<_> = held.map(|(run, own)| (own.job.clone(), *run)).collect();
-        if !held.is_empty() {
+        if !held.is_empty() && Protection::RecordCheck.is_on() {
             self.effects.push(Effect::CheckLocks(held));
         }
     }

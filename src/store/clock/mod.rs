@@ -7,7 +7,7 @@ use shown::TimesHeard;
 use steady::{Slew, Steady};
 
 use crate::job::{Fence, NodeName};
-use crate::lease::{Caller, EARLY_TOLERANCE, Era};
+use crate::lease::{Caller, EARLY_TOLERANCE, Era, Protection};
 use crate::store::{Peer, Slewed};
 use crate::time::{BootInstant, UtcMillis};
 
@@ -151,7 +151,9 @@ impl StoreClock {
                 self.heard.raise(shown);
             }
             ClockNews::Stepped
-        } else if let Some(from) = self.steady.drifted_since(reading) {
+        } else if let Some(from) =
+            self.steady.drifted_since(reading).filter(|_| Protection::SteadyRate.is_on())
+        {
             self.slew = Some(Slew::seen(self.slew, from, reading));
             ClockNews::Slewed
         } else {
@@ -291,7 +293,7 @@ impl StoreClock {
             latest_store_time: self.heard(),
             largest_lease: job.largest_lease,
             known_mark: job.mark,
-            answered_mark: job.answered,
+            answered_mark: job.answered.filter(|_| Protection::AnsweredMark.is_on()),
             leapt_from: self.leapt,
             largest_fence: self.largest_fence,
         }

@@ -38,10 +38,11 @@ impl World {
         self.witness.runs.iter().filter(move |run| run.job == job)
     }
 
-    /// Each job runs again once faults stop, however slowly.
+    /// Each job runs again once faults stop, however slowly; where replicas run only so many jobs at once, some job.
     fn has_run_again(&self, job: usize) -> Result<(), Violation> {
         let settled = Moment(0).plus(FAULTS + QUIET / 4);
-        if self.runs(job).any(|run| run.started > settled && run.lease.cause != Cause::Manual) {
+        let has_run = |run: &Process| run.started > settled && run.lease.cause != Cause::Manual;
+        if self.runs(job).any(has_run) || self.scenario.is_limited && self.witness.runs.iter().any(has_run) {
             return Ok(());
         }
         Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))
@@ -231,9 +232,9 @@ impl World {
         let is_good = |entry: &&&HistoryEntry| {
             self.was_claimed(job, entry)
                 || match (entry.outcome, entry.reason) {
-                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap | Reason::Capacity)) => {
-                        self.has_run_near(job, tick)
-                    }
+                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
+                    // Ticks that waited for a slot share one entry, with the reason that held up the oldest of them.
+                    (Outcome::Missed, Some(_)) if self.scenario.is_limited => self.has_run_near(job, tick),
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
                     // A tick that came before the next claim shares the entry of what was forgotten; so does one that
                     // waited for a run to end when another era began, in which no record shows that.

@@ -63,6 +63,9 @@ impl World {
         let asked = if fault == Fault::Deleted { self.decided_ahead() } else { Duration::ZERO };
         let quiet = asked + self.scenario.longest() + Duration::from_secs(5);
         self.delicate = self.now.plus(quiet);
+        if self.server.memory == Memory::Durable && fault != Fault::Rollback {
+            self.rows_unknown = self.now.plus(LONGEST_PERIOD * 2);
+        }
         let is_missed_late = fault == Fault::Rollback || fault.may_meet_newcomers();
         let next_tick = if is_missed_late { LONGEST_PERIOD } else { Duration::ZERO };
         self.trouble(quiet + next_tick + Duration::from_secs(10));
@@ -139,7 +142,11 @@ impl World {
         let was_told = |node: &Node| node.answered_mark(job) >= Some(record.mark);
         let is_known = match fault {
             Fault::Rollback => {
+                // A run that the older state shows as running, and that is over, is recorded again by its replica.
+                let shown = left.records[job].as_ref().filter(|older| older.is_running());
+                let is_noted = |run: RunId| nodes().any(|node| node.has_noted(run));
                 self.server.shelf.has_newer_beat_than(left)
+                    && shown.and_then(|older| older.run).is_none_or(is_noted)
                     && nodes().all(was_told)
                     && self.outlasts_telling(job, left.records[job].as_ref())
             }

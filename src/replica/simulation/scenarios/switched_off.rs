@@ -43,22 +43,22 @@ const fn case(
     Case { off, memory, menu, expected, likely }
 }
 
-const CASES: [Case; 18] = {
+const CASES: [Case; 25] = {
     use Fault::{
-        Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, Lies, Restart, Rough, StoreFrozen,
-        StoreStep,
+        Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, GuardKilled, Guest, Lies, LongLease,
+        RecordLost, Restart, Rollback, Rough, StoreAhead, StoreFrozen, StoreSlewed, StoreStep, Unkillable,
     };
     use Memory::{Durable, Forgetful};
     const LOSSES: &[Fault] = &[Deleted, Emptied, Failover, Restart, Crash, Crash];
     [
         case(Protection::Mark, Forgetful, &[Crash], Broken::SecondRun, 0),
         case(Protection::Mark, Durable, &[Crash], Broken::SecondRun, 0),
-        case(Protection::MarkReset, Forgetful, LOSSES, Broken::SecondRun, 1),
-        case(Protection::LargestLease, Forgetful, &[Crash, Freeze, GuardFrozen], Broken::Overlap, 52),
+        case(Protection::MarkReset, Forgetful, LOSSES, Broken::SecondRun, 24),
+        case(Protection::LargestLease, Forgetful, &[Crash, Freeze, GuardFrozen], Broken::Overlap, 25),
         case(Protection::LargestLease, Durable, &[Freeze, Crash], Broken::Overlap, 18),
-        case(Protection::Calm, Forgetful, &[StoreStep, Restart, Cut], Broken::Overlap, 1),
-        case(Protection::Expect, Forgetful, &[Rough, StoreFrozen, Cut, StoreStep], Broken::Overlap, 5),
-        case(Protection::Early, Forgetful, &[StoreStep, Rough], Broken::Early, 0),
+        case(Protection::Calm, Forgetful, &[StoreStep, Restart, Cut], Broken::Overlap, 3),
+        case(Protection::Expect, Forgetful, &[Rough, StoreFrozen, Cut, StoreStep], Broken::Overlap, 37),
+        case(Protection::Early, Forgetful, &[StoreStep, Rough], Broken::Early, 3),
         case(Protection::AtInstant, Forgetful, &[Rough], Broken::Early, 0),
         case(Protection::AtInstant, Durable, &[Crash], Broken::Early, 0),
         case(Protection::HolderCheck, Forgetful, &[Rough, Freeze, Cut], Broken::Overlap, 1),
@@ -68,13 +68,20 @@ const CASES: [Case; 18] = {
             Forgetful,
             &[Freeze, Rough, Cut, Cut, StoreFrozen],
             Broken::OutOfHand,
-            563,
+            151,
         ),
         case(Protection::Guard, Forgetful, &[Crash, Freeze], Broken::Overlap, 1),
         case(Protection::Guard, Durable, &[Crash, Freeze], Broken::OutOfHand, 8),
-        case(Protection::ResentFinish, Forgetful, LOSSES, Broken::Overlap, 1),
-        case(Protection::LivingHolder, Forgetful, &[Crash, Cut], Broken::Unjust, 0),
+        case(Protection::ResentFinish, Forgetful, LOSSES, Broken::Overlap, 3),
+        case(Protection::LivingHolder, Forgetful, &[Crash, Cut], Broken::Unjust, 3),
         case(Protection::HintCheck, Forgetful, &[Lies], Broken::Missed, 0),
+        case(Protection::SteadyRate, Forgetful, &[StoreSlewed], Broken::Overlap, 14),
+        case(Protection::AnsweredMark, Forgetful, &[Rollback, Crash], Broken::SecondRun, 12),
+        case(Protection::RecordCheck, Forgetful, &[RecordLost, LongLease, Guest], Broken::Overlap, 50),
+        case(Protection::OwnRun, Forgetful, &[Unkillable, Freeze, Cut, GuardKilled], Broken::OwnOverlap, 9),
+        case(Protection::LateRenewal, Forgetful, &[Unkillable, Freeze, Cut], Broken::LockTaken, 0),
+        case(Protection::AheadReopened, Forgetful, &[StoreAhead, Crash], Broken::Stalled, 8),
+        case(Protection::LeaseForgotten, Forgetful, &[LongLease, Restart], Broken::Missed, 5),
     ]
 };
 

@@ -32,7 +32,7 @@ impl World {
             return false;
         }
         let by = self.dice.ms_of_any_order(STEP).as_millis() as i64;
-        let by = if self.dice.percent(50) { by } else { -by };
+        let by = if self.dice.percent(50) || self.now < self.rows_unknown { by } else { -by };
         self.step_for(&[clock], by, 100);
         true
     }

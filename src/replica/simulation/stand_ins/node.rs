@@ -199,6 +199,11 @@ impl Node {
         self.locks.contains_key(&run)
     }
 
+    /// Whether it has noted this run: that is going, or how it ended.
+    pub(crate) fn has_noted(&self, run: RunId) -> bool {
+        self.disk.values().any(|note| note.lease().run == run)
+    }
+
     /// Returns the number of a job.
     pub(crate) fn number(&self, job: &JobName) -> usize {
         self.jobs.iter().position(|known| known.name == *job).expect("every file has all jobs")

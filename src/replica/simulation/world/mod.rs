@@ -130,6 +130,9 @@ pub(super) struct World {
     pub(super) unkillable_until: Moment,
     /// Until then untrue hints are published.
     pub(super) lies: Moment,
+    /// Until then the one clock of a store and its replicas is not set back: a record was deleted, and nobody knows all
+    /// ticks that ran before.
+    pub(super) rows_unknown: Moment,
     /// Until then no fault may disturb the replicas that remember what the store forgot.
     pub(super) delicate: Moment,
     /// Replicas that start before this have the file with the long lease.
@@ -164,6 +167,7 @@ impl World {
             hindrances: Vec::new(),
             unkillable_until: Moment(0),
             lies: Moment(0),
+            rows_unknown: Moment(0),
             delicate: Moment(0),
             long_until: Moment(0),
             told_by: Moment(0),

@@ -305,11 +305,11 @@ impl Server {
         Shelf::of(self.told.len())
     }
 
-    /// Whether some ticks have yet to be recorded as forgotten.
+    /// Whether some ticks have yet to be recorded, as forgotten or because they are open again.
     pub(crate) fn owes_entries(&self, job: usize) -> bool {
         let owes = |record: &Record| {
             record.lost_after.is_some_and(|lost| lost < record.mark)
-                || record.leaps.iter().any(|leap| leap.passed == Passed::Lost)
+                || record.leaps.iter().any(|leap| matches!(leap.passed, Passed::Lost | Passed::Open))
         };
         self.shelf.records[job].as_ref().is_none_or(owes)
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::lease::{Answer, Reply};
+use crate::lease::{Answer, Protection, Reply};
 
 use super::Contest;
 
@@ -59,7 +59,8 @@ impl Contest {
     /// wait for that lease.
     pub(in crate::replica) fn may_forget_lease(&self, calm: Duration) -> bool {
         let Leases { largest, before, .. } = self.leases;
-        largest > self.spec.lease && (largest > before || calm >= largest)
+        let is_longer = largest > self.spec.lease && Protection::LeaseForgotten.is_on();
+        is_longer && (largest > before || calm >= largest)
     }
 
     /// Notes that the record is asked, now that all replicas have the same file.

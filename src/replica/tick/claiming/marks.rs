@@ -1,7 +1,7 @@
 //! Which ticks of a job are known to be decided, by the marks in answers; also by a clock that was ahead.
 
 use crate::job::{NodeName, Reason, Tick, Verdict};
-use crate::lease::{Ahead, EARLY_TOLERANCE};
+use crate::lease::{Ahead, EARLY_TOLERANCE, Protection};
 use crate::time::UtcMillis;
 
 use super::Contest;
@@ -113,6 +113,6 @@ impl Contest {
 
     /// Whether the known mark, or the start of the schedule, lies ahead: a clock that was ahead set it.
     pub(in crate::replica) fn is_ahead(&self, now: UtcMillis) -> bool {
-        self.decided.max(self.since) > now.plus(EARLY_TOLERANCE)
+        self.decided.max(self.since) > now.plus(EARLY_TOLERANCE) && Protection::AheadReopened.is_on()
     }
 }
