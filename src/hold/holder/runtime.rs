@@ -18,12 +18,9 @@ use crate::hold::pacing::start_latency::Start;
 use crate::job::Cause;
 use crate::lease::{Era, Finish, Renew, Request};
 use crate::run::{Ended, RunLog};
-use crate::time::{BootInstant, Now};
+use crate::time::{BootInstant, Clock, Now};
 
 use super::{HolderEffect, HolderInput, LockHolder, ReleasedLock, RunEnd};
-
-/// How long the loop sleeps while nothing is due; whatever happens wakes it.
-const REST: Duration = Duration::from_secs(3_600);
 
 /// A lock that was kept until its run was over.
 #[derive(Debug)]
@@ -116,13 +113,12 @@ impl HolderRuntime {
     /// Waits for what the holder is to learn of next.
     async fn next_input(&mut self) -> HolderInput {
         loop {
-            let clock = &self.context.clock;
-            let wake_at = self.holder.wakes_at().unwrap_or_else(|| clock.boot().plus(REST));
+            let (clock, wakes_at) = (&self.context.clock, self.holder.wakes_at());
             let is_running = self.running.is_some();
             // Every arm is cancel-safe: what is under way is stored outside, the others hold nothing.
             tokio::select! {
                 biased;
-                () = clock.wait_until_boot(wake_at) => return HolderInput::Woke,
+                () = wait_until(&**clock, wakes_at) => return HolderInput::Woke,
                 answered = or_never(&mut self.renewing) => {
                     self.renewing = None;
                     return answered;
@@ -286,6 +282,14 @@ impl HolderRuntime {
             let reply = context.store.submit(&job, &request).await;
             TaskResult::Input(HolderInput::RecordAnswered(reply.map(|reply| reply.answer)))
         }));
+    }
+}
+
+/// Waits until then; for ever if nothing is due. A timer costs system calls, and the end of a run needs none.
+async fn wait_until(clock: &dyn Clock, at: Option<BootInstant>) {
+    match at {
+        Some(at) => clock.wait_until_boot(at).await,
+        None => std::future::pending().await,
     }
 }
 
