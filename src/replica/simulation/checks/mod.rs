@@ -2,4 +2,6 @@
 
 pub(super) mod counters;
 mod liveness;
+mod processes;
+mod records;
 pub(super) mod safety;

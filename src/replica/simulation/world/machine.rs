@@ -217,23 +217,6 @@ impl World {
         Ok(())
     }
 
-    /// Checks that a replica has a free slot for another run.
-    fn has_room(&self, seat: usize) -> Result<(), Violation> {
-        let place = &self.seats[seat];
-        let core = place.node.as_ref().and_then(|node| node.core.as_ref());
-        let Some(limit) = core.and_then(|core| core.capacity.limit()).filter(|_| !place.is_overdrawn) else {
-            return Ok(());
-        };
-        let going = self.witness.alive().filter(|(_, run)| run.is_of(seat, place.life)).count();
-        if going < limit as usize {
-            return Ok(());
-        }
-        Err(Violation::of(
-            Broken::OverCapacity,
-            format!("{going} runs on seat {seat}, which may have {limit}"),
-        ))
-    }
-
     fn find(&self, run: crate::job::RunId) -> Option<usize> {
         self.witness.alive().find(|(_, process)| process.lease.run == run).map(|(at, _)| at)
     }

@@ -2,6 +2,7 @@
 
 pub(super) mod clock;
 mod diary;
+mod former_runs;
 pub(super) mod machine;
 pub(super) mod message;
 pub(super) mod network;
