@@ -63,7 +63,7 @@ struct Bench {
 impl Bench {
     fn reins(&self) -> RunControl {
         let (stops, deadlines) = (self.stops.subscribe(), self.deadlines.subscribe());
-        RunControl { stops, deadlines, born: CancellationToken::new() }
+        RunControl { stops, deadlines, born: CancellationToken::new(), clock: Arc::new(SystemClock) }
     }
 
     async fn guarded(&self) -> Duration {

@@ -90,7 +90,8 @@ impl Attempts {
             StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.handle.stops);
         }
         let (stops, deadlines) = (self.handle.stops.subscribe(), self.deadlines.clone());
-        let control = RunControl { stops, deadlines, born: born.clone() };
+        let clock = Arc::clone(&self.context.clock);
+        let control = RunControl { stops, deadlines, born: born.clone(), clock };
         attempt(&self.context.guards, &self.launch, log, self.context.output, control).await
     }
 

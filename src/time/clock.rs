@@ -26,6 +26,12 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns the time since the machine started, suspend included. This clock is never set.
     fn boot(&self) -> BootInstant;
 
+    /// Returns what the boot clock of the machine shows when this boot clock shows `at`: other processes, as the guards of
+    /// runs, know no other. The clocks of tests may differ from it.
+    fn to_machine(&self, at: BootInstant) -> BootInstant {
+        at
+    }
+
     /// Waits until the wall clock shows `at`, or is stepped. It may return early when the machine is short of timers.
     /// Dropping the future ends the wait.
     fn wait_until(&self, at: UtcMillis) -> Waiting<'_>;

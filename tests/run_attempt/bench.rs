@@ -13,7 +13,7 @@ use solocron::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick};
 use solocron::run::{
     Ended, Guards, Identity, JobOutput, Launch, RunControl, RunLogs, StopOrder, StopReason, Streams, attempt,
 };
-use solocron::time::{BootInstant, UtcMillis};
+use solocron::time::{BootInstant, SystemClock, UtcMillis};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -106,7 +106,7 @@ pub(crate) fn guards() -> Arc<Guards> {
 /// No deadline, and these orders.
 pub(crate) fn free(stops: watch::Receiver<Option<StopOrder>>) -> RunControl {
     let deadlines = watch::Sender::new(BootInstant(Duration::MAX)).subscribe();
-    RunControl { stops, deadlines, born: CancellationToken::new() }
+    RunControl { stops, deadlines, born: CancellationToken::new(), clock: Arc::new(SystemClock) }
 }
 
 impl Going {

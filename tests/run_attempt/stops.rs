@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use solocron::run::{JobOutput, Launch, RunControl, StopOrder, StopReason, attempt};
-use solocron::time::{Clock, SystemClock};
+use solocron::time::{BootInstant, Clock, SystemClock, UtcMillis, Waiting};
 use tokio::sync::watch;
 
-use crate::bench::{Bench, LONG, eventually, free, guards, is_alive, shell};
+use crate::bench::{Bench, LONG, PATIENCE, eventually, free, guards, is_alive, shell};
 
 /// Long enough to be seen, short enough to be waited for.
 const SHORT: Duration = Duration::from_millis(150);
@@ -222,6 +224,51 @@ async fn a_run_ends_at_its_deadline_by_itself_and_a_later_one_lets_it_go_on() {
     let ended = running.await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("interrupted (lock_lost)", Some(9)));
     assert!(SystemClock.boot() >= deadline.plus(SHORT), "it had until then, and its grace");
+}
+
+/// A boot clock that shows an hour more than the machine's, by which guards measure.
+#[derive(Debug)]
+struct HourAhead;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+impl Clock for HourAhead {
+    fn utc(&self) -> UtcMillis {
+        SystemClock.utc()
+    }
+
+    fn boot(&self) -> BootInstant {
+        SystemClock.boot().plus(HOUR)
+    }
+
+    fn to_machine(&self, at: BootInstant) -> BootInstant {
+        BootInstant(at.0.saturating_sub(HOUR))
+    }
+
+    fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
+        SystemClock.wait_until(at)
+    }
+
+    fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()> {
+        Box::pin(async move { SystemClock.wait_until_boot(self.to_machine(at)).await })
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_keeps_to_the_clock_of_its_caller() {
+    let bench = Bench::new();
+    let launch = Launch { loss_grace: SHORT, ..shell("trap '' TERM; while :; do sleep 0.01; done") };
+    let log = bench.logs.begin(&launch.identity).await;
+    let (_stops, orders) = watch::channel(None);
+    let begun = HourAhead.boot();
+    let deadlines = watch::Sender::new(begun.plus(TIME_TO_START));
+    let control = RunControl { deadlines: deadlines.subscribe(), clock: Arc::new(HourAhead), ..free(orders) };
+    let guards = guards();
+    let running = attempt(&guards, &launch, &log, JobOutput::File, control);
+    let ended = tokio::time::timeout(PATIENCE, running).await.expect("its guard has the same deadline");
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("interrupted (lock_lost)", Some(9)));
+    assert!(ended.birth.asked >= Some(begun) && ended.birth.born >= ended.birth.asked, "{:?}", ended.birth);
+    assert_eq!(ended.ago, Duration::ZERO, "it was reported at once");
 }
 
 #[tokio::test]

@@ -245,7 +245,7 @@ impl Runtime {
         self.hear_for_report(&exchange);
         let stages = self.context.traffic.start_latency.times();
         self.step(CoreInput::Heartbeat { exchange, stages });
-        self.context.guards.release();
+        self.context.guards.release(self.context.clock.boot());
         self.report_facts();
     }
 

@@ -109,7 +109,8 @@ impl Runtime {
         let (context, guards) = (Arc::clone(&self.context), Arc::clone(&self.context.guards));
         // The zygote, which makes guards, may be frozen. Nothing waits for it: a run that finds no guard ready requests
         // one.
-        tokio::task::spawn_blocking(move || guards.reserve(runs, until));
+        let now = self.context.clock.boot();
+        tokio::task::spawn_blocking(move || guards.reserve(runs, until, now));
         tokio::spawn(async move { context.logs.expect(&jobs).await });
     }
 

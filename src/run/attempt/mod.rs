@@ -22,7 +22,7 @@ use supervise::{AttemptDriver, AttemptEnd};
 use tokio_util::sync::CancellationToken;
 
 use crate::job::Verdict;
-use crate::time::{BootInstant, Clock, SystemClock, UtcMillis};
+use crate::time::{BootInstant, UtcMillis};
 
 use super::error::RunError;
 use super::guard::Guards;
@@ -117,9 +117,9 @@ async fn live(
         Ok(Spawned::Ordered(order)) => return AttemptEnd::untried(order.reason, log),
         Ok(Spawned::Asked(asked)) => {
             let (process, pipes) = *asked;
-            birth.asked = Some(SystemClock.boot());
+            birth.asked = Some(control.clock.boot());
             output.connect(pipes);
-            let drive = AttemptDriver::new(process, guards, launch, log);
+            let drive = AttemptDriver::new(process, guards, launch, log, Arc::clone(&control.clock));
             let driving = async {
                 let end = drive.until_over(&mut control, birth).await;
                 // Ends the passing on of output. The error of a failed start is added to the output below.

@@ -1,23 +1,34 @@
 //! What reaches an attempt from outside: deadlines, and orders to stop. However many orders come, the strongest
 //! reason and the shortest grace remain.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::job::{Outcome, Reason, Verdict};
-use crate::time::BootInstant;
+use crate::time::{BootInstant, Clock};
 
 /// How an attempt is controlled while it is running.
 #[derive(Debug, Clone)]
 pub struct RunControl {
     /// The strongest stop order so far.
     pub stops: watch::Receiver<Option<StopOrder>>,
-    /// The instant of `CLOCK_BOOTTIME` until which it may continue; it only moves forward.
+    /// Until when it may continue, by the boot clock of `clock`; it only moves forward.
     pub deadlines: watch::Receiver<BootInstant>,
     /// Cancelled by the attempt once its main process exists, if it ever does.
     pub born: CancellationToken,
+    /// The clocks of its caller.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl RunControl {
+    /// Returns the deadline as the guard measures it.
+    pub(super) fn machine_deadline(&mut self) -> BootInstant {
+        let deadline = *self.deadlines.borrow_and_update();
+        self.clock.to_machine(deadline)
+    }
 }
 
 /// Why an attempt is stopped, weakest first.

@@ -1,6 +1,7 @@
 //! Drives the processes of one attempt: decides by its `AttemptState`, sends orders to its guard, and kills the
 //! processes itself if the guard does not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -11,7 +12,7 @@ use crate::run::attempt::Birth;
 use crate::run::error::RunError;
 use crate::run::guard::{GuardOrder, Guards, STEP_OVERDUE, STEP_SHIFT};
 use crate::run::history::run_log::RunLog;
-use crate::time::{Clock, SystemClock, UtcMillis};
+use crate::time::{Clock, UtcMillis};
 
 use super::launch::Launch;
 use super::process::{Process, RunReport};
@@ -48,6 +49,7 @@ pub(super) struct AttemptEnd {
 /// A process, and the state of its attempt.
 pub(super) struct AttemptDriver<'a> {
     process: Process,
+    clock: Arc<dyn Clock>,
     launch: &'a Launch,
     guards: &'a Guards,
     limits: Limits,
@@ -101,9 +103,16 @@ impl AttemptEnd {
 }
 
 impl<'a> AttemptDriver<'a> {
-    pub(super) fn new(process: Process, guards: &'a Guards, launch: &'a Launch, log: &'a RunLog) -> Self {
+    pub(super) fn new(
+        process: Process,
+        guards: &'a Guards,
+        launch: &'a Launch,
+        log: &'a RunLog,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             process,
+            clock,
             launch,
             guards,
             limits: launch.limits(),
@@ -133,7 +142,7 @@ impl<'a> AttemptDriver<'a> {
                 _ => self.catch_up().or_else(|| self.take_in(news, control)),
             };
             if birth.born.is_none() && self.process.main().is_some() {
-                birth.born = Some(SystemClock.boot());
+                birth.born = Some(control.clock.boot());
                 control.born.cancel();
             }
             if let Some(end) = end {
@@ -183,7 +192,7 @@ impl<'a> AttemptDriver<'a> {
             AttemptNews::Report(report) => self.hear(report),
             AttemptNews::Event(event) => self.feed(event),
             AttemptNews::Deadline => {
-                self.process.tell(GuardOrder::Deadline(*control.deadlines.borrow_and_update()));
+                self.process.tell(GuardOrder::Deadline(control.machine_deadline()));
                 self.process.wake_guard();
                 None
             }
@@ -240,7 +249,7 @@ impl<'a> AttemptDriver<'a> {
         match self.state.step(event, self.start.elapsed(), &self.limits) {
             Step::Over(verdict, exit) => {
                 self.process.release();
-                let ago = self.process.ago();
+                let ago = self.process.ago(self.clock.to_machine(self.clock.boot()));
                 let finished = self.log.now().minus(ago);
                 Some(AttemptEnd {
                     exit,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use nix::unistd::Pid;
 use tokio::sync::Semaphore;
 
-use crate::time::{BootInstant, Clock, SystemClock};
+use crate::time::BootInstant;
 
 use super::fd_passing::{send, send_at_once};
 use super::names::ZYGOTE_NAME;
@@ -90,10 +90,10 @@ impl Guards {
 
     /// Requests guards for `runs` more runs that are likely to begin before `until`, so that none of these has to
     /// wait for its own guard. Blocks like `ask`, but releases the zygote between two guards, so that other callers
-    /// get their turn.
-    pub fn reserve(&self, runs: usize, until: BootInstant) {
+    /// get their turn. `now`: the present time, by the clock of `until`.
+    pub fn reserve(&self, runs: usize, until: BootInstant, now: BootInstant) {
         let wanted = match self.lock().as_mut() {
-            Some(zygote) => zygote.pool.reserve(runs, until, SystemClock.boot()),
+            Some(zygote) => zygote.pool.reserve(runs, until, now),
             None => return,
         };
         for _ in 0..wanted {
@@ -110,11 +110,12 @@ impl Guards {
         }
     }
 
-    /// Releases guards whose runs did not begin in time, and reaps children that have ended. Does not block.
-    pub fn release(&self) {
+    /// Releases guards whose runs did not begin by `now`, in their time, and reaps children that have ended. Does not
+    /// block.
+    pub fn release(&self, now: BootInstant) {
         let Some(mut current) = self.try_lock() else { return };
         match running_zygote(&mut current) {
-            Some(zygote) => zygote.pool.release(SystemClock.boot()),
+            Some(zygote) => zygote.pool.release(now),
             // The next request starts another zygote.
             None => drop(current.take()),
         }

@@ -19,7 +19,7 @@ use crate::run::error::RunError;
 use crate::run::guard::{GuardOrder, GuardReport, Guards, Inbox, LENGTH};
 use crate::run::procs::kill_rounds::KillRounds;
 use crate::run::procs::tree;
-use crate::time::{BootInstant, Clock, SystemClock};
+use crate::time::BootInstant;
 
 use super::launch::Launch;
 use super::spawn::{SpawnReply, ask};
@@ -178,9 +178,10 @@ impl Process {
         if self.lost { Some(RunReport::Lost) } else { self.next_in_box() }
     }
 
-    /// Returns how long ago the event of the last report happened; zero if that is no more than `HEARING`.
-    pub(crate) fn ago(&self) -> Duration {
-        let ago = self.happened.map(|at| SystemClock.boot().since(at)).unwrap_or_default();
+    /// Returns how long ago the event of the last report happened; zero if that is no more than `HEARING`. `now`: what the
+    /// machine's boot clock shows.
+    pub(crate) fn ago(&self, now: BootInstant) -> Duration {
+        let ago = self.happened.map(|at| now.since(at)).unwrap_or_default();
         // A shorter time is the delay of the report itself, and the guard's clock shows nothing that the replica's
         // does not.
         if ago > HEARING { ago } else { Duration::ZERO }
