@@ -1,4 +1,4 @@
-//! Waits for what happens to a granted lock and its run, tells the holder, and performs the effects.
+//! Waits for what happens to a granted lock and its run, passes it to the holder, and performs the effects.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -349,7 +349,7 @@ impl Node {
         self.keep_lock(&grant, Duration::ZERO);
     }
 
-    /// Goes on as the answer of the store demands. `is_silent`: whether the holder has not renewed its lock for a lease.
+    /// Takes the next step after an answer of the store. `is_silent`: whether the holder has not renewed its lock for a lease.
     fn guest_asked(&mut self, reply: &Reply, is_silent: bool) {
         let boot = self.reads.boot;
         let Some(visit) = &mut self.visit else { return };

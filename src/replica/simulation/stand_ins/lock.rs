@@ -268,7 +268,7 @@ impl Node {
         }
     }
 
-    /// The run has renewed its lock, or has ended: whoever waits for that continues.
+    /// The run has renewed its lock, or has ended: the jobs that wait for that are claimed again.
     fn prove_all(&mut self, run: RunId) {
         let proving = self.locks.get_mut(&run).map(|lock| std::mem::take(&mut lock.proving));
         proving.into_iter().flatten().for_each(|job| self.tell_core(CoreInput::RunProven(job)));

@@ -351,7 +351,7 @@ impl Node {
         self.is_left
     }
 
-    /// Returns the heartbeat with which a replica takes its leave.
+    /// Returns the last heartbeat of a replica that has drained.
     pub(crate) fn last_beat(&mut self) -> Option<Box<Letter>> {
         let beat = self.beat.take()?;
         self.letters += 1;

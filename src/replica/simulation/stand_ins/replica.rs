@@ -252,7 +252,7 @@ impl Node {
         }
     }
 
-    /// The store said which jobs it knows: now the records are opened.
+    /// The store has answered which jobs it knows: now the records are opened.
     pub(super) fn knows(&mut self, id: u64, answered: Answered) {
         let known = match answered {
             Ok(Told::Known(known)) => known,

@@ -43,7 +43,7 @@ pub(crate) enum Length {
 pub(crate) struct File {
     pub(crate) jobs: Rc<[Arc<JobSpec>]>,
     pub(crate) hash: String,
-    /// How long runs may go on when the replica drains.
+    /// How long runs may continue when the replica drains.
     pub(crate) drain: Duration,
     /// How many runs a replica may have at once.
     pub(crate) max_running: Option<u32>,
