@@ -339,6 +339,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_seen_and_what_is_recorded_decide_together_whether_an_orphan_is_over() {
+        let orphan = orphan(running(1));
+        let own = orphan.note.as_ref().map(LeaseNote::lease).expect("a note").clone();
+        let of_another = Lease { run: RunId::new(), ..own.clone() };
+        let (going, over) = (record(&own, Phase::Running), record(&own, Phase::Idle));
+        let replaced = record(&of_another, Phase::Running);
+        let conclude = |seen, is_elsewhere, record| {
+            let end = orphan.conclude(seen, is_elsewhere, record);
+            end.map(|OrphanEnd { is_seen, is_over, .. }| (is_seen, is_over))
+        };
+        assert_eq!(conclude(Seen::Dead, false, None), Some((true, false)));
+        assert_eq!(conclude(Seen::Dead, false, Some(&going)), Some((true, false)));
+        assert_eq!(conclude(Seen::Dead, false, Some(&over)), Some((true, true)));
+        assert_eq!(conclude(Seen::Unseen, false, None), None);
+        assert_eq!(conclude(Seen::Unseen, false, Some(&going)), None);
+        assert_eq!(conclude(Seen::Unseen, false, Some(&over)), Some((true, true)));
+        assert_eq!(conclude(Seen::Unseen, true, Some(&over)), Some((false, true)));
+        assert_eq!(conclude(Seen::Unseen, false, Some(&replaced)), Some((false, true)));
+        assert_eq!(conclude(Seen::Alive, false, Some(&over)), None, "it may be running all the same");
+        assert_eq!(orphan.check_again_after(), own.length + AFTER_LEASE);
+    }
+
+    #[test]
     fn a_run_that_ended_in_time_keeps_its_own_end() {
         let orphan = orphan(ended(lease(1), ""));
         let Some(LeaseNote::Ended(finish)) = &orphan.note else { unreachable!("it was made so") };
