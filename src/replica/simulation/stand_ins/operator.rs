@@ -14,7 +14,14 @@ impl World {
     pub(crate) fn operate(&mut self) {
         if !self.is_troubled() {
             // Nothing runs of a job that stays paused: by a clock that was ahead, perhaps for years.
-            (0..self.scenario.count()).for_each(|job| self.act(job, Act::Resume));
+            // No other job has a notice: it would wake whoever waits in vain.
+            let now = self.store_reads().wall;
+            let is_paused = |record: &Record| record.paused.is_some_and(|until| until > now);
+            for job in 0..self.scenario.count() {
+                if self.server.shelf.records[job].as_ref().is_some_and(is_paused) {
+                    self.act(job, Act::Resume);
+                }
+            }
             return self.at(Duration::from_secs(10), Event::Operate);
         }
         let (job, seat) = (self.dice.below(self.scenario.count()), self.dice.below(self.scenario.replicas));

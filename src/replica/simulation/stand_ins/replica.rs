@@ -199,7 +199,7 @@ impl Node {
         let (fence, tries, started) = (*fence, *tries, *started);
         let won = Won { run, tick, fence, cause, tries, started, era, mark, waited: false };
         core.at = now;
-        if core.runs_itself(job) {
+        if core.stopping || core.runs_itself(job) {
             core.refuse(job, won);
         } else {
             core.start(job, won, sent);
