@@ -32,6 +32,7 @@ fn a_command_is_stopped_before_its_lock_ends_when_the_store_does_not_answer() {
     assert!(said.lines().any(|line| line == "told"), "in order: {said}");
     server.thaw();
     assert_eq!(said.matches("error: ").count(), 1, "{said}");
+    assert!(!said.contains("could not be recorded"), "its lock is lost anyway: {said}");
     let flags = ["--lease", "5s", "--wait", "50s", "--conflict-exit-code", "0"];
     let said = stage.call("a", &flags, "echo it ran").expect_code(0).log;
     assert_eq!(said, "it ran");

@@ -26,8 +26,9 @@ pub(crate) enum HolderInput {
     RunOver(Box<RunEnd>),
     /// The end of the run is noted, as far as the disk allows, and no start waits for it.
     EndNoted,
-    /// The answer to the request that records the end or gives the lock back.
-    RecordAnswered(Result<Answer, StoreError>),
+    /// The answer to the request that records the end or gives the lock back. `is_last`: whether the order to give up had
+    /// come when the request was sent.
+    RecordAnswered { answer: Result<Answer, StoreError>, is_last: bool },
     /// The order to send the end once more, and then to leave it unrecorded.
     GiveUp,
 }
@@ -65,8 +66,9 @@ pub(crate) enum HolderEffect {
     ForgetNote,
     /// Report to the rest of the process that nothing is left of the run.
     ReportEnd,
-    /// Send the request that records the end or gives the lock back; `RecordAnswered`.
-    Record(Box<Request>),
+    /// Send the request that records the end or gives the lock back; `RecordAnswered`. `is_first`: whether it was not sent
+    /// before.
+    Record { request: Box<Request>, is_first: bool },
     /// Close the log of the run.
     CloseLog(Box<RunEnd>),
     /// Delete the log of the run, which was not started.

@@ -91,8 +91,6 @@ struct Recording {
     backoff: Duration,
     /// When to send it again; `None` while an answer is awaited.
     again_at: Option<BootInstant>,
-    /// Whether the request that was sent last is the last one.
-    is_last_try: bool,
 }
 
 impl LockHolder {
@@ -124,7 +122,9 @@ impl LockHolder {
             }
             HolderInput::RunOver(end) => self.run_over(end, now),
             HolderInput::EndNoted => self.end_noted(),
-            HolderInput::RecordAnswered(answer) => self.record_answered(answer, now.boot),
+            HolderInput::RecordAnswered { answer, is_last } => {
+                self.record_answered(answer, is_last, now.boot);
+            }
             HolderInput::GiveUp => self.gives_up = true,
         }
         self.settle(now);
@@ -317,17 +317,12 @@ impl LockHolder {
     }
 
     fn record(&mut self, request: Box<Request>, lock: ReleasedLock) {
-        self.effects.push(HolderEffect::Record(request.clone()));
-        self.phase = HolderPhase::Recording(Recording {
-            request,
-            lock,
-            backoff: FINISH_BACKOFF.0,
-            again_at: None,
-            is_last_try: self.gives_up,
-        });
+        self.effects.push(HolderEffect::Record { request: request.clone(), is_first: true });
+        let recording = Recording { request, lock, backoff: FINISH_BACKOFF.0, again_at: None };
+        self.phase = HolderPhase::Recording(recording);
     }
 
-    fn record_answered(&mut self, answer: Result<Answer, StoreError>, now: BootInstant) {
+    fn record_answered(&mut self, answer: Result<Answer, StoreError>, is_last: bool, now: BootInstant) {
         let HolderPhase::Recording(recording) = &mut self.phase else { return };
         let error = match answer {
             Ok(Answer::Finished) => {
@@ -338,7 +333,7 @@ impl LockHolder {
             Ok(other) => format!("the store answered {}", other.name()),
             Err(error) => error.to_string(),
         };
-        if recording.is_last_try {
+        if is_last {
             return self.release();
         }
         let is_first = recording.backoff == FINISH_BACKOFF.0;
@@ -356,8 +351,7 @@ impl LockHolder {
             return recording.again_at;
         }
         recording.again_at = None;
-        recording.is_last_try = self.gives_up;
-        self.effects.push(HolderEffect::Record(recording.request.clone()));
+        self.effects.push(HolderEffect::Record { request: recording.request.clone(), is_first: false });
         None
     }
 

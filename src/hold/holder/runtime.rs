@@ -176,7 +176,7 @@ impl HolderRuntime {
                 }));
             }
             HolderEffect::ReportEnd => self.handle.end(self.grant.lease.run),
-            HolderEffect::Record(request) => self.record(*request),
+            HolderEffect::Record { request, is_first } => self.record(*request, is_first),
             HolderEffect::CloseLog(end) => {
                 let (context, log) = (Arc::clone(&self.context), self.taken_log());
                 self.tasks.push(Box::pin(async move {
@@ -268,19 +268,23 @@ impl HolderRuntime {
         }));
     }
 
-    /// Sends the request; the end of a run together with others that end within the same moment.
-    fn record(&self, request: Request) {
+    /// Sends the request. The end of a run first waits for others that end within the same moment.
+    fn record(&self, request: Request, is_first: bool) {
         let (context, job) = (Arc::clone(&self.context), self.grant.launch.identity.job.clone());
         let give_up = self.handle.give_up.clone();
-        let wait = match request {
-            Request::Finish(_) => self.finish_turn.wait(self.context.store_time()),
-            _ => Duration::ZERO,
-        };
+        let waits = is_first && matches!(request, Request::Finish(_));
+        let wait = waits.then(|| self.finish_turn.wait(self.context.store_time()));
         self.tasks.push(Box::pin(async move {
-            // The wait is over in both cases.
-            let _ = timeout(wait, give_up.cancelled()).await;
+            if let Some(wait) = wait {
+                // The wait is over in both cases. An `exec` whose lock is lost orders it to give up in this moment.
+                let _ = timeout(wait, give_up.cancelled()).await;
+            }
+            let is_last = give_up.is_cancelled();
             let reply = context.store.submit(&job, &request).await;
-            TaskResult::Input(HolderInput::RecordAnswered(reply.map(|reply| reply.answer)))
+            TaskResult::Input(HolderInput::RecordAnswered {
+                answer: reply.map(|reply| reply.answer),
+                is_last,
+            })
         }));
     }
 }

@@ -99,7 +99,10 @@ fn told(effect: &HolderEffect) -> String {
         },
         HolderEffect::Stop(order) => format!("stop {:?} {:?}", order.reason, order.grace),
         HolderEffect::NoteEnd(finish) => format!("note end {}", finish.verdict.outcome),
-        HolderEffect::Record(request) => format!("record {}", first_word(format!("{request:?}"))),
+        HolderEffect::Record { request, is_first } => {
+            let again = if *is_first { "" } else { " again" };
+            format!("record {}{again}", first_word(format!("{request:?}")))
+        }
         HolderEffect::Release(lock) => {
             format!("release back={} again={}", lock.given_back.is_some(), lock.cut_short.is_some())
         }
@@ -151,7 +154,12 @@ impl Bench {
     }
 
     fn record_answered(&mut self, answer: Result<Answer, StoreError>) -> Vec<String> {
-        self.tell(HolderInput::RecordAnswered(answer))
+        self.tell(HolderInput::RecordAnswered { answer, is_last: false })
+    }
+
+    /// The answer to a request that was sent after the order to give up.
+    fn last_answered(&mut self, answer: Result<Answer, StoreError>) -> Vec<String> {
+        self.tell(HolderInput::RecordAnswered { answer, is_last: true })
     }
 
     /// When it wakes by itself, in milliseconds of the boot clock.
@@ -291,7 +299,7 @@ fn the_recorded_end_is_that_of_the_last_attempt_by_the_stores_clock() {
     let ended = Ended { ago: Duration::from_secs(2), exit_code: Some(3), ..ended(SUCCEEDED) };
     bench.run_over(ended);
     let effects = bench.step(HolderInput::EndNoted);
-    let [_, HolderEffect::Record(request), HolderEffect::CloseLog(end)] = &effects[..] else {
+    let [_, HolderEffect::Record { request, .. }, HolderEffect::CloseLog(end)] = &effects[..] else {
         panic!("{effects:?}")
     };
     let Request::Finish(finish) = &**request else { panic!("{request:?}") };
@@ -310,7 +318,7 @@ fn the_end_names_the_era_of_the_last_good_renewal() {
     bench.renewed(5_500);
     bench.run_over(ended(SUCCEEDED));
     let effects = bench.step(HolderInput::EndNoted);
-    let [_, HolderEffect::Record(request), _] = &effects[..] else { panic!("{effects:?}") };
+    let [_, HolderEffect::Record { request, .. }, _] = &effects[..] else { panic!("{effects:?}") };
     assert!(matches!(&**request, Request::Finish(finish) if finish.era.0 == "e2"), "{request:?}");
 }
 
@@ -325,7 +333,7 @@ fn an_end_that_is_not_recorded_is_sent_again_with_growing_pauses() {
         assert!(bench.wake_at(now + pause - 1).is_empty());
         assert_eq!(bench.wakes(), Some(u128::from(now + pause)));
         now += pause;
-        assert_eq!(bench.wake_at(now), ["record Finish"]);
+        assert_eq!(bench.wake_at(now), ["record Finish again"]);
         assert_eq!(bench.wakes(), None);
         assert!(bench.record_answered(Ok(Answer::Unsynced)).is_empty(), "the first failure is logged");
     }
@@ -340,9 +348,10 @@ fn a_holder_that_gives_up_in_a_pause_tries_once_more_at_once() {
     bench.run_over(ended(SUCCEEDED));
     bench.tell(HolderInput::EndNoted);
     bench.record_answered(no_answer());
-    assert_eq!(bench.tell(HolderInput::GiveUp), ["record Finish"]);
+    assert!(!bench.holder.has_given_up());
+    assert_eq!(bench.tell(HolderInput::GiveUp), ["record Finish again"]);
     assert!(bench.holder.has_given_up());
-    assert_eq!(bench.record_answered(no_answer()), ["release back=false again=false"]);
+    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"]);
 }
 
 #[test]
@@ -351,8 +360,8 @@ fn a_holder_that_gives_up_while_an_answer_is_awaited_tries_once_more_after_it() 
     bench.run_over(ended(SUCCEEDED));
     bench.tell(HolderInput::EndNoted);
     assert!(bench.tell(HolderInput::GiveUp).is_empty());
-    assert_eq!(bench.record_answered(no_answer()), ["log FinishDelayed", "record Finish"]);
-    assert_eq!(bench.record_answered(no_answer()), ["release back=false again=false"]);
+    assert_eq!(bench.record_answered(no_answer()), ["log FinishDelayed", "record Finish again"]);
+    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"]);
 }
 
 #[test]
@@ -361,7 +370,16 @@ fn a_holder_that_gave_up_before_the_end_sends_it_once() {
     assert!(bench.tell(HolderInput::GiveUp).is_empty());
     bench.run_over(ended(SUCCEEDED));
     assert_eq!(bench.tell(HolderInput::EndNoted), ["ReportEnd", "record Finish", "CloseLog"]);
-    assert_eq!(bench.record_answered(no_answer()), ["release back=false again=false"]);
+    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"]);
+}
+
+#[test]
+fn a_holder_that_gives_up_right_before_the_end_is_sent_sends_it_once() {
+    let mut bench = Bench::of(Cause::Schedule);
+    bench.run_over(ended(SUCCEEDED));
+    bench.tell(HolderInput::EndNoted);
+    assert!(bench.tell(HolderInput::GiveUp).is_empty());
+    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"], "and logs no delay");
 }
 
 #[test]

@@ -74,7 +74,10 @@ pub(crate) enum Errand {
         sent: BootInstant,
         era: Era,
     },
-    RecordEnd(RunId),
+    RecordEnd {
+        run: RunId,
+        is_last: bool,
+    },
     Orphan {
         orphan: Box<Orphan>,
         seen: Seen,
@@ -173,9 +176,9 @@ impl Node {
                 let answer = reply(answered).map(|reply| reply.answer);
                 self.tell_lock(run, HolderInput::RenewalAnswered { sent, era, answer });
             }
-            Errand::RecordEnd(run) => {
+            Errand::RecordEnd { run, is_last } => {
                 let answer = reply(answered).map(|reply| reply.answer);
-                self.tell_lock(run, HolderInput::RecordAnswered(answer));
+                self.tell_lock(run, HolderInput::RecordAnswered { answer, is_last });
             }
             Errand::Orphan { orphan, seen, is_first } => {
                 self.end_orphan(*orphan, seen, is_first, answered);

@@ -158,8 +158,9 @@ impl Node {
                 self.inputs.push_front(NodeInput::Core(Box::new(CoreInput::RunEnded(run))));
                 self.prove_all(run);
             }
-            HolderEffect::Record(request) => {
-                self.send(Ask::Submit(job, request), Errand::RecordEnd(run));
+            HolderEffect::Record { request, .. } => {
+                let is_last = lock.holder.has_given_up();
+                self.send(Ask::Submit(job, request), Errand::RecordEnd { run, is_last });
             }
             HolderEffect::Release(released) => {
                 self.locks.remove(&run);
