@@ -188,7 +188,7 @@ impl Asking {
 }
 
 /// Returns a random number between 0 and 1.
-pub(crate) fn chance() -> f64 {
+pub(super) fn chance() -> f64 {
     let random = RandomState::new().hash_one(0_u8);
     f64::from(u32::try_from(random >> 32).unwrap_or(0)) / f64::from(u32::MAX)
 }

@@ -16,7 +16,7 @@ use super::ReleasedLock;
 pub(crate) enum HolderInput {
     /// The lock was granted; the first input.
     Granted,
-    /// The instant of [`wakes_at`](super::LockHolder::wakes_at) has come.
+    /// The instant of [`wakes_at`](super::LockHolder::wakes_at) may have come.
     Woke,
     /// The order to renew at once.
     Hurry,
@@ -24,7 +24,7 @@ pub(crate) enum HolderInput {
     RenewalAnswered { sent: BootInstant, era: Era, answer: Result<Answer, StoreError> },
     /// Nothing is left of the run.
     RunOver(Box<RunEnd>),
-    /// The end of the run is noted, as far as the disk allows, and no start waits for it.
+    /// The end of the run is noted, as far as the disk allows, and starts have had their priority.
     EndNoted,
     /// The answer to the request that records the end or gives the lock back. `is_last`: whether the order to give up had
     /// come when the request was sent.
@@ -45,7 +45,7 @@ pub(crate) struct RunEnd {
 }
 
 /// Something to do. Effects are performed in their order; nothing waits for the end of one. Where a result is wanted,
-/// it comes back as a [`HolderInput`].
+/// it comes back as the [`HolderInput`] that the effect names.
 #[derive(Debug)]
 pub(crate) enum HolderEffect {
     /// Log an event.
@@ -73,6 +73,6 @@ pub(crate) enum HolderEffect {
     CloseLog(Box<RunEnd>),
     /// Delete the log of the run, which was not started.
     ForgetLog(Box<RunEnd>),
-    /// The end is recorded, as far as possible: the lock is held no longer.
+    /// The end is recorded, as far as possible: nothing is left to do about the lock.
     Release(ReleasedLock),
 }

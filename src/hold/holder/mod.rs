@@ -1,10 +1,12 @@
 //! What the holder of a granted lock decides, from the grant until the end of the run is recorded. A step takes one
-//! input and the time, and returns what to do; it neither waits nor reads a clock, a file or the store.
+//! input and the time, and returns what to do; it neither waits nor reads a clock, a file or the store. What it knows of
+//! the store's clock is shared with the rest of the process.
 //!
 //! ```text
 //! running ───────▶ noting ───────────▶ recording ────────▶ released
-//! renews,          the end goes to     the store gets the
-//! stops in time    the lease file      end until it answers
+//! renews,          the end goes to     the end is sent to the
+//! stops in time    the lease file      store until it answers
+//!    └── nothing was started ──────────────▲
 //! ```
 
 mod input;
@@ -58,10 +60,10 @@ pub(crate) struct LockHolder {
     era: Era,
     /// Whether the last renewal failed. Only the first failure in a row is logged.
     is_failing: bool,
-    /// Whether the end is sent once more, and is then left unrecorded.
+    /// Whether the next request that records the end is the last one.
     gives_up: bool,
     phase: HolderPhase,
-    /// When the next step is due without any other input; `None` while only an input leads on.
+    /// When the next step is due; `None`: it waits for an input.
     wakes_at: Option<BootInstant>,
     /// The store's clock; other parts of the process update it as well.
     store_clock: SharedStoreClock,
@@ -131,17 +133,17 @@ impl LockHolder {
         std::mem::take(&mut self.effects)
     }
 
-    /// Returns when the next step is due without any other input; `None` while only an input leads on.
+    /// Returns when the next step is due; `None`: it waits for an input.
     pub(crate) fn wakes_at(&self) -> Option<BootInstant> {
         self.wakes_at
     }
 
-    /// Whether it leaves the end unrecorded if the next try fails.
+    /// Whether the next request that records the end is the last one.
     pub(crate) fn has_given_up(&self) -> bool {
         self.gives_up
     }
 
-    /// Does what is due, and sets when the next step is.
+    /// Does what is due, and sets when the next step is due.
     fn settle(&mut self, now: Now) {
         self.wakes_at = match &self.phase {
             HolderPhase::Running => self.do_duty(now),
@@ -156,7 +158,8 @@ impl LockHolder {
         self.effects.push(HolderEffect::StartRun);
     }
 
-    /// Renews, or orders the run to stop, whatever is due; returns when something is due again.
+    /// Renews, or orders the run to stop, whatever is due. Returns when something is due again; `None`: it waits for an
+    /// input.
     fn do_duty(&mut self, now: Now) -> Option<BootInstant> {
         loop {
             match self.hold.duty(now.boot) {
@@ -257,7 +260,7 @@ impl LockHolder {
 
     fn note_end(&mut self, end: Box<RunEnd>, lock: ReleasedLock, now: Now) {
         let at = self.store_clock.store_time(now).minus(end.ended.ago);
-        self.report_end(&end, at);
+        self.log_end(&end, at);
         let finish = Box::new(Finish {
             lease: self.lease.clone(),
             era: self.era.clone(),
@@ -275,7 +278,7 @@ impl LockHolder {
 
     /// Logs the end of the run. `at` is its time by the store's clock, so that the logged duration agrees with the
     /// record.
-    fn report_end(&mut self, end: &RunEnd, at: UtcMillis) {
+    fn log_end(&mut self, end: &RunEnd, at: UtcMillis) {
         let ended = &end.ended;
         self.report(Event::RunEnded {
             run: self.run.clone(),
@@ -344,7 +347,7 @@ impl LockHolder {
         }
     }
 
-    /// Sends the end again if its pause is over or the holder gives up; returns when the pause is over otherwise.
+    /// Sends the end again if its pause is over or the holder gives up. Otherwise returns when the pause is over.
     fn record_again(&mut self, now: BootInstant) -> Option<BootInstant> {
         let HolderPhase::Recording(recording) = &mut self.phase else { return None };
         if !self.gives_up && recording.again_at.is_some_and(|at| now < at) {

@@ -15,7 +15,7 @@ use crate::hold::handle::LockHandle;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::pacing::finish_window::FinishTurn;
 use crate::hold::pacing::start_latency::Start;
-use crate::job::Cause;
+use crate::job::{Cause, JobName};
 use crate::lease::{Era, Finish, Renew, Request};
 use crate::run::{Ended, RunLog};
 use crate::time::{BootInstant, Clock, Now};
@@ -37,6 +37,7 @@ pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle
         holder: LockHolder::new(&grant, context.store_clock.clone()),
         finish_turn: context.traffic.finish_window.join(),
         deadlines: watch::Sender::new(grant.deadline.at()),
+        granted: context.clock.boot(),
         context,
         grant,
         handle,
@@ -58,16 +59,20 @@ struct HolderRuntime {
     deadlines: watch::Sender<BootInstant>,
     context: Arc<Context>,
     grant: Grant,
+    /// When the grant was received.
+    granted: BootInstant,
     handle: LockHandle,
     /// The run, until nothing of it is left.
     running: Option<BoxFuture<'static, LoggedEnd>>,
     /// The renewal under way.
     renewing: Option<BoxFuture<'static, HolderInput>>,
-    /// What is done about the end of the run.
+    /// The tasks that note and record the end of the run, and close its log.
     tasks: FuturesUnordered<BoxFuture<'static, TaskResult>>,
     /// The log of the run, once nothing of the run is left.
     log: Option<RunLog>,
+    /// How the run ended, once its log is closed.
     ended: Option<Ended>,
+    /// The lock, once the end of the run is recorded.
     lock: Option<ReleasedLock>,
 }
 
@@ -145,7 +150,7 @@ impl HolderRuntime {
         HolderInput::RunOver(Box::new(over.end))
     }
 
-    /// Returns what the holder is to learn of.
+    /// Returns what the holder is to learn of; `None` if it is nothing.
     fn take_result(&mut self, done: TaskResult) -> Option<HolderInput> {
         match done {
             TaskResult::Input(input) => return Some(input),
@@ -162,37 +167,50 @@ impl HolderRuntime {
             HolderEffect::StartRun => self.running = Some(Box::pin(self.whole_run())),
             HolderEffect::Renew { renew, sent, era } => self.renew(*renew, sent, era),
             HolderEffect::Renewed { deadline } => {
-                deadline.map(|deadline| self.deadlines.send_replace(deadline));
+                if let Some(deadline) = deadline {
+                    self.deadlines.send_replace(deadline);
+                }
                 self.handle.renewed.send_modify(|count| *count += 1);
             }
             HolderEffect::Stop(order) => order.give(&self.handle.stops),
             HolderEffect::NoteEnd(finish) => self.note_end(*finish),
             HolderEffect::ForgetNote => {
-                let (context, run) = (Arc::clone(&self.context), self.grant.lease.run);
-                let job = self.grant.launch.identity.job.clone();
-                self.tasks.push(Box::pin(async move {
+                let run = self.grant.lease.run;
+                self.spawn(|context, job| async move {
                     context.lease_file.forget_run(&job, run).await;
                     TaskResult::NoteForgotten
-                }));
+                });
             }
             HolderEffect::ReportEnd => self.handle.end(self.grant.lease.run),
             HolderEffect::Record { request, is_first } => self.record(*request, is_first),
             HolderEffect::CloseLog(end) => {
-                let (context, log) = (Arc::clone(&self.context), self.taken_log());
-                self.tasks.push(Box::pin(async move {
+                let log = self.taken_log();
+                self.spawn(|context, _| async move {
                     context.logs.finish(log, end.attempt, &end.ended).await;
                     TaskResult::LogClosed(end.ended)
-                }));
+                });
             }
             HolderEffect::ForgetLog(end) => {
-                let (context, log) = (Arc::clone(&self.context), self.taken_log());
-                self.tasks.push(Box::pin(async move {
+                let log = self.taken_log();
+                self.spawn(|context, _| async move {
                     context.logs.forget(log).await;
                     TaskResult::LogClosed(end.ended)
-                }));
+                });
             }
             HolderEffect::Release(lock) => self.lock = Some(lock),
         }
+    }
+
+    fn job(&self) -> &JobName {
+        &self.grant.launch.identity.job
+    }
+
+    /// Begins a task about the end of the run.
+    fn spawn<T>(&self, task: impl FnOnce(Arc<Context>, JobName) -> T)
+    where
+        T: Future<Output = TaskResult> + Send + 'static,
+    {
+        self.tasks.push(Box::pin(task(Arc::clone(&self.context), self.job().clone())));
     }
 
     fn taken_log(&mut self) -> RunLog {
@@ -202,7 +220,7 @@ impl HolderRuntime {
     fn note_run(&self, era: &Era, loss_grace: Duration) {
         let lease_file = &self.context.lease_file;
         let note = LeaseNote::running(&self.grant.lease, era, loss_grace, lease_file.site());
-        lease_file.put(&self.grant.launch.identity.job, note);
+        lease_file.put(self.job(), note);
     }
 
     /// Returns a future for the whole run: the wait for its instant, all attempts, its log, and the writing of its note
@@ -211,7 +229,7 @@ impl HolderRuntime {
         let (context, handle) = (Arc::clone(&self.context), self.handle.clone());
         let start_gate = std::mem::take(&mut self.grant.start_gate);
         let (run, launch) = (self.grant.reference(), self.grant.launch.clone());
-        let (sent, waited, granted) = (self.grant.sent, self.grant.waited, context.clock.boot());
+        let (sent, waited, granted) = (self.grant.sent, self.grant.waited, self.granted);
         let identity = launch.identity.clone();
         let attempts = Attempts {
             context: Arc::clone(&context),
@@ -252,7 +270,7 @@ impl HolderRuntime {
     }
 
     fn renew(&mut self, renew: Renew, sent: BootInstant, era: Era) {
-        let (context, job) = (Arc::clone(&self.context), self.grant.launch.identity.job.clone());
+        let (context, job) = (Arc::clone(&self.context), self.job().clone());
         self.renewing = Some(Box::pin(async move {
             let reply = context.store.submit(&job, &Request::Renew(renew)).await;
             HolderInput::RenewalAnswered { sent, era, answer: reply.map(|reply| reply.answer) }
@@ -260,21 +278,19 @@ impl HolderRuntime {
     }
 
     fn note_end(&self, finish: Finish) {
-        let (context, job) = (Arc::clone(&self.context), self.grant.launch.identity.job.clone());
-        self.tasks.push(Box::pin(async move {
+        self.spawn(|context, job| async move {
             context.lease_file.keep(&job, LeaseNote::Ended(finish)).await;
             context.traffic.start_priority.wait_for_starts().await;
             TaskResult::Input(HolderInput::EndNoted)
-        }));
+        });
     }
 
     /// Sends the request. The end of a run first waits for others that end within the same moment.
     fn record(&self, request: Request, is_first: bool) {
-        let (context, job) = (Arc::clone(&self.context), self.grant.launch.identity.job.clone());
         let give_up = self.handle.give_up.clone();
         let waits = is_first && matches!(request, Request::Finish(_));
         let wait = waits.then(|| self.finish_turn.wait(self.context.store_time()));
-        self.tasks.push(Box::pin(async move {
+        self.spawn(|context, job| async move {
             if let Some(wait) = wait {
                 // The wait is over in both cases. An `exec` whose lock is lost orders it to give up in this moment.
                 let _ = timeout(wait, give_up.cancelled()).await;
@@ -285,11 +301,12 @@ impl HolderRuntime {
                 answer: reply.map(|reply| reply.answer),
                 is_last,
             })
-        }));
+        });
     }
 }
 
-/// Waits until then; for ever if nothing is due. A timer costs system calls, and the end of a run needs none.
+/// Waits until then; for ever if nothing is due. A timer costs system calls, and an end that is recorded at once needs
+/// none.
 async fn wait_until(clock: &dyn Clock, at: Option<BootInstant>) {
     match at {
         Some(at) => clock.wait_until_boot(at).await,

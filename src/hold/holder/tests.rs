@@ -13,13 +13,14 @@ use crate::store::clock::{ClockReading, StoreClock};
 
 use super::*;
 
-/// Midnight, UTC: the tick, and the wall clock when the boot clock shows nothing.
+/// Midnight, UTC: the tick, and the store's clock when the boot clock shows zero.
 const T0: UtcMillis = UtcMillis(1_767_225_600_000);
 
 const SUCCEEDED: Verdict = Verdict::plain(Outcome::Succeeded);
 const CUT_SHORT: Verdict = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
 
-/// A holder with a lease of 30 s, granted by a claim that was sent when the boot clock showed nothing.
+/// A holder with a lease of 30 s, granted by a claim that was sent when the boot clock showed zero. The wall clock is three
+/// seconds ahead of the store's.
 struct Bench {
     holder: LockHolder,
     boot_ms: u64,
@@ -126,7 +127,7 @@ impl Bench {
     }
 
     fn step(&mut self, input: HolderInput) -> Vec<HolderEffect> {
-        let now = Now::at(at(self.boot_ms), T0.plus(Duration::from_millis(self.boot_ms)));
+        let now = Now::at(at(self.boot_ms), T0.plus(Duration::from_millis(self.boot_ms + 3_000)));
         self.holder.step(input, now)
     }
 
@@ -216,7 +217,9 @@ fn failed_renewals_are_tried_again_and_the_first_of_a_row_is_logged() {
     assert_eq!(bench.wake_at(6_000), ["renew 6000ms e2"]);
     assert_eq!(bench.renewed(6_000), ["until 29700ms", "log Renewed"]);
     assert_eq!(bench.wake_at(11_000), ["renew 11000ms e2"]);
+    bench.boot_ms = 12_000;
     assert_eq!(bench.answer(11_000, Ok(Answer::Unsynced)), ["log RenewalFailed"], "a new row");
+    assert_eq!(bench.wakes(), Some(12_500), "the pause begins with the answer");
 }
 
 #[test]
@@ -388,6 +391,26 @@ fn a_run_that_was_not_started_gives_its_lock_back_and_leaves_no_note() {
     let effects = bench.run_over(untried(Reason::LockLost));
     assert_eq!(effects, ["ReportEnd", "log ClaimAbandoned", "ForgetNote", "record Abandon", "ForgetLog"]);
     assert_eq!(bench.record_answered(Ok(Answer::Abandoned)), ["release back=true again=false"]);
+}
+
+#[test]
+fn what_is_given_back_names_its_run_its_era_and_why() {
+    let mut bench = Bench::of(Cause::Schedule);
+    let end = RunEnd { attempt: 1, ended: untried(Reason::Shutdown), stages: None };
+    let effects = bench.step(HolderInput::RunOver(Box::new(end)));
+    let run = bench.holder.lease.run;
+    let [_, HolderEffect::Report(event), _, HolderEffect::Record { request, .. }, _] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert!(matches!(event, Event::ClaimAbandoned { reason: Reason::Shutdown, run: of, .. } if *of == run));
+    let Request::Abandon(abandon) = &**request else { panic!("{request:?}") };
+    assert_eq!((abandon.run, abandon.era.0.as_str(), abandon.edited), (run, "e1", false));
+    let answered = HolderInput::RecordAnswered { answer: Ok(Answer::Abandoned), is_last: false };
+    let effects = bench.step(answered);
+    let [HolderEffect::Release(lock)] = &effects[..] else { panic!("{effects:?}") };
+    let expected =
+        ReleasedLock { job: bench.holder.run.job.clone(), run, given_back: Some(Tick(T0)), cut_short: None };
+    assert_eq!(*lock, expected);
 }
 
 #[test]

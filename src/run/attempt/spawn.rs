@@ -89,7 +89,7 @@ fn ask_by(
     if let Some(order) = *control.stops.borrow() {
         return Ok(SpawnReply::Ordered(order));
     }
-    request.deadline = control.clock.to_machine(*control.deadlines.borrow());
+    request.deadline = control.machine_deadline();
     request.input = streams.kind;
     let handed: Vec<BorrowedFd<'_>> = [streams.out.as_fd(), streams.err.as_fd()]
         .into_iter()

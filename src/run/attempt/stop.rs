@@ -25,9 +25,8 @@ pub struct RunControl {
 
 impl RunControl {
     /// Returns the deadline as the guard measures it.
-    pub(super) fn machine_deadline(&mut self) -> BootInstant {
-        let deadline = *self.deadlines.borrow_and_update();
-        self.clock.to_machine(deadline)
+    pub(super) fn machine_deadline(&self) -> BootInstant {
+        self.clock.to_machine(*self.deadlines.borrow())
     }
 }
 

@@ -124,7 +124,7 @@ impl World {
         self.after(takes, Event::Step { run, step });
     }
 
-    /// `HeldLock::hold_while`, and the guard while the replica's machine sleeps.
+    /// `LockHolder::do_duty`, and the guard while the replica's machine sleeps.
     pub(super) fn attend(&mut self, run: usize) {
         let its = &self.runs[run];
         if its.ended.is_some() {
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// `HeldLock::renew`, and `HeldLock::renewal_answered`.
+    /// `LockHolder::renew`, and `LockHolder::renewal_answered`.
     fn renew(&mut self, run: usize, boot: BootInstant) {
         let its = &self.runs[run];
         let (job, seat) = (its.job.clone(), its.seat);
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// `HeldLock::finish`, and `resync.rs` for what an earlier process left.
+    /// `LockHolder::record`, and `resync.rs` for what an earlier process left.
     pub(super) fn tell(&mut self, run: usize) {
         let its = &self.runs[run];
         let (Some((ended, verdict)), None) = (its.ended, its.recorded) else { return };

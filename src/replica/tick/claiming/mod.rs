@@ -301,9 +301,9 @@ impl Contest {
         self.decide(bid.tick.instant(), false);
         // Ticks that came while this one waited may be too late by now, and so may those that come while these are
         // decided one by one. A rerun changes nothing for newer ticks.
-        let next = self.spec.schedule.next_after(bid.tick.instant());
-        let is_behind = next.is_some_and(|next| next.instant() <= now);
-        let delay = self.delayed_by.filter(|_| is_rerun || is_behind);
+        let next = || self.spec.schedule.next_after(bid.tick.instant());
+        let is_behind = || next().is_some_and(|next| next.instant() <= now);
+        let delay = self.delayed_by.filter(|_| is_rerun || is_behind());
         self.delayed_by = delay.or(bid.waited.then_some(Reason::Late));
         self.rest()
     }
