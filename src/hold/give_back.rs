@@ -8,9 +8,9 @@ use crate::lease::{Abandon, Era, Request};
 use super::context::Context;
 
 /// After this many tries, a lock that cannot be given back is left to expire.
-const ABANDON_TRIES: u32 = 5;
+pub(crate) const ABANDON_TRIES: u32 = 5;
 
-const ABANDON_PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const ABANDON_PAUSE: Duration = Duration::from_millis(200);
 
 /// A run whose lock is to be given back: nothing was started under it, whether or not it was granted.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ mod input;
 pub(crate) mod renewal;
 mod runtime;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::time::Duration;
 

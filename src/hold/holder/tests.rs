@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::config::testing::spec;
 use crate::hold::attempts::Retries;
+use crate::hold::lease_file::entry::tests::lease as noted_lease;
 use crate::hold::start_gate::StartGate;
-use crate::job::{Fence, NodeName};
-use crate::lease::{Deadline, ScheduleHash};
+use crate::lease::Deadline;
 use crate::run::{Birth, Identity, Launch, StopSignals};
 use crate::store::clock::{ClockReading, StoreClock};
 
@@ -31,19 +31,7 @@ fn at(ms: u64) -> BootInstant {
 }
 
 fn lease(cause: Cause) -> Lease {
-    Lease {
-        run: RunId::new(),
-        fence: Fence(7),
-        tick: Tick(T0),
-        length: Duration::from_secs(30),
-        node: NodeName::parse("a").expect("a name"),
-        cause,
-        tries: 1,
-        started: T0,
-        schedule_hash: ScheduleHash::default(),
-        mark: T0,
-        prev: None,
-    }
+    Lease { tick: Tick(T0), cause, tries: 1, started: T0, ..noted_lease(7) }
 }
 
 fn grant(lease: Lease) -> Grant {
@@ -62,18 +50,23 @@ fn grant(lease: Lease) -> Grant {
 }
 
 fn ended(verdict: Verdict) -> Ended {
+    ended_at(T0, verdict)
+}
+
+/// How a run ended at this time of the wall clock of which no more is known.
+pub(crate) fn ended_at(at: UtcMillis, verdict: Verdict) -> Ended {
     Ended {
         verdict,
         was_tried: true,
         exit_code: None,
         signal: None,
         error: None,
-        tail: "the tail".to_owned(),
+        tail: String::new(),
         was_stuck: false,
         stop_signals: StopSignals::default(),
-        started: T0,
+        started: at,
         ago: Duration::ZERO,
-        finished: T0,
+        finished: at,
         log_bytes: 0,
         birth: Birth::default(),
     }
@@ -299,7 +292,8 @@ fn an_end_that_somebody_else_recorded_is_not_logged_as_recorded() {
 fn the_recorded_end_is_that_of_the_last_attempt_by_the_stores_clock() {
     let mut bench = Bench::of(Cause::Schedule);
     bench.boot_ms = 9_000;
-    let ended = Ended { ago: Duration::from_secs(2), exit_code: Some(3), ..ended(SUCCEEDED) };
+    let tail = "the tail".to_owned();
+    let ended = Ended { ago: Duration::from_secs(2), exit_code: Some(3), tail, ..ended(SUCCEEDED) };
     bench.run_over(ended);
     let effects = bench.step(HolderInput::EndNoted);
     let [_, HolderEffect::Record { request, .. }, HolderEffect::CloseLog(end)] = &effects[..] else {

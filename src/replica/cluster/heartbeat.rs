@@ -14,7 +14,7 @@ use crate::store::{Beat, Pulse, Store, StoreError, Told};
 use crate::time::{BootInstant, Clock, UtcMillis};
 
 /// The interval between two heartbeats.
-const BEAT_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// One exchange of heartbeats.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use super::lost_runs::Settled;
 const SEARCHED_AT_A_TIME: usize = 64;
 
 /// The entry of a run that has just ended is among so many of the newest.
-const NEWEST_ENTRIES: usize = 4;
+pub(crate) const NEWEST_ENTRIES: usize = 4;
 
 /// Reads the records of these jobs, and returns those with a run that is going. A record that cannot be read hides no
 /// other. Jobs for which the store did not answer are returned as unread.

@@ -21,7 +21,7 @@ use crate::store::Replied;
 use crate::time::BootInstant;
 
 /// How long to wait for a renewal that is to prove that a run is alive.
-const PROOF_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const PROOF_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long to wait for the disk. Reading a few thousand small files takes far less.
 const RECALL_LIMIT: Duration = Duration::from_secs(3);

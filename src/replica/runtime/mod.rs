@@ -1,7 +1,7 @@
 //! Runs a replica: waits for instants, answers, orders and the ends of runs, tells the core of each, and performs the
 //! effects that it returns. Decides nothing.
 
-mod errand;
+pub(super) mod errand;
 mod perform;
 
 use std::collections::HashMap;

@@ -19,8 +19,8 @@ const SEEDS_OF_UNKILLABLE: u64 = 40;
 /// How many lines of the diary a failure prints, from its end; `SOLOCRON_DIARY` sets more.
 const LINES: u64 = 60;
 
-/// Answers that the store of each kind never gives: none is of a newer release, and no operator sends what there is no
-/// record for.
+/// Answers that the store of each kind never gives: no record is of a newer release, and operators only act on jobs that
+/// have a record.
 const NEVER_BY_REDIS: [&str; 2] = ["newer_schema", "no_record"];
 const NEVER_BY_THE_EMBEDDED_STORE: [&str; 4] = ["unsynced", "new_era", "newer_schema", "no_record"];
 
@@ -53,9 +53,7 @@ impl Course {
     fn story(self, seed: u64) -> String {
         let mut world = self.world(seed, true);
         let end = world.run().err().map(|violation| violation.to_string()).unwrap_or_default();
-        let diary = world.diary.unwrap_or_default();
-        let last = diary[diary.len().saturating_sub(lines())..].join("\n");
-        format!("{last}\nseed {seed}: {end}")
+        format!("{}\nseed {seed}: {end}", last_lines(&world))
     }
 
     /// Simulates every seed, and returns what happened; a violation panics with its diary.
@@ -79,9 +77,11 @@ fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// Returns how many lines of a diary to print.
-pub(super) fn lines() -> usize {
-    usize::try_from(asked("SOLOCRON_DIARY").unwrap_or(LINES)).expect("a number of lines")
+/// Returns the last lines of a world's diary.
+pub(super) fn last_lines(world: &World) -> String {
+    let diary = world.diary.as_deref().unwrap_or_default();
+    let lines = usize::try_from(asked("SOLOCRON_DIARY").unwrap_or(LINES)).expect("a number of lines");
+    diary[diary.len().saturating_sub(lines)..].join("\n")
 }
 
 /// Returns the seeds to try: `SOLOCRON_SEED`, or as many as `SOLOCRON_SEEDS` says, or as many as usual.
@@ -102,7 +102,7 @@ fn sweep(course: Course, test: &str, unanswered: &[&str], events: &[&str]) {
         return;
     }
     let faults = menu.iter().copied().filter(|fault| fault.befalls(memory)).map(Fault::name);
-    // Few locks are lost while their runs are going, but for runs that cannot be killed.
+    // Runs that can be killed rarely lose their lock while they are going.
     let is_rare = |name: &&str| *name == "lost" && menu == Fault::USUAL;
     let replies = Answer::NAMES.into_iter().filter(|name| !unanswered.contains(name) && !is_rare(name));
     let replies = replies.map(|name| format!("reply {name}"));
@@ -114,10 +114,30 @@ fn sweep(course: Course, test: &str, unanswered: &[&str], events: &[&str]) {
     eprintln!("{tally:#?}");
 }
 
+/// What happens in the usual sweeps of both kinds of store.
+const EVENTS: [&str; 17] = [
+    "letter lost",
+    "run schedule",
+    "run manual",
+    "run rerun",
+    "operator pause",
+    "operator kill",
+    "file loaded",
+    "replica drained",
+    "lost run settled",
+    "tick claimed again and granted",
+    "stop Replaced",
+    "guard killed at the deadline",
+    "guard killed at the end of its replica",
+    "entry interrupted (node_lost)",
+    "entry unknown (store_reset)",
+    "entry skipped (overlap)",
+    "entry skipped (paused)",
+];
+
 #[test]
 fn on_redis_whatever_fails_within_the_promise_breaks_none_of_it() {
-    let events = [
-        "letter lost",
+    let on_redis = [
         "letter late",
         "letter repeated",
         "hint lost",
@@ -126,51 +146,17 @@ fn on_redis_whatever_fails_within_the_promise_breaks_none_of_it() {
         "cut Refused",
         "cut Silent",
         "cut AnswersLost",
-        "run schedule",
-        "run manual",
-        "run rerun",
         "run catch_up",
-        "operator pause",
-        "operator kill",
-        "file loaded",
-        "replica drained",
-        "lost run settled",
-        "tick claimed again and granted",
         "stop LockLost",
-        "stop Replaced",
-        "guard killed at the deadline",
-        "guard killed at the end of its replica",
-        "entry interrupted (node_lost)",
-        "entry unknown (store_reset)",
-        "entry skipped (overlap)",
-        "entry skipped (paused)",
     ];
+    let events = [&EVENTS[..], &on_redis].concat();
     sweep(Course::usual(Memory::Forgetful), "on_redis_whatever_fails", &NEVER_BY_REDIS, &events);
 }
 
 #[test]
 fn on_the_embedded_store_whatever_fails_within_the_promise_breaks_none_of_it() {
-    let events = [
-        "letter lost",
-        "run schedule",
-        "run manual",
-        "run rerun",
-        "operator pause",
-        "operator kill",
-        "file loaded",
-        "replica drained",
-        "lost run settled",
-        "tick claimed again and granted",
-        "stop Replaced",
-        "guard killed at the deadline",
-        "guard killed at the end of its replica",
-        "entry interrupted (node_lost)",
-        "entry unknown (store_reset)",
-        "entry skipped (overlap)",
-        "entry skipped (paused)",
-    ];
     let course = Course::usual(Memory::Durable);
-    sweep(course, "on_the_embedded_store_whatever_fails", &NEVER_BY_THE_EMBEDDED_STORE, &events);
+    sweep(course, "on_the_embedded_store_whatever_fails", &NEVER_BY_THE_EMBEDDED_STORE, &EVENTS);
 }
 
 /// What becomes of runs that cannot be killed, besides everything usual.

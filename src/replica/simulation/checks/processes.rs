@@ -81,7 +81,9 @@ impl World {
     pub(crate) fn has_room(&self, seat: usize) -> Result<(), Violation> {
         let place = &self.seats[seat];
         let core = place.node.as_ref().and_then(|node| node.core.as_ref());
-        let Some(limit) = core.and_then(|core| core.capacity.limit()).filter(|_| !place.is_overdrawn) else {
+        let Some(limit) =
+            core.and_then(|core| core.capacity.limit()).filter(|_| !place.is_capacity_unchecked)
+        else {
             return Ok(());
         };
         let going = self.witness.alive().filter(|(_, run)| run.is_of(seat, place.life)).count();

@@ -256,7 +256,7 @@ impl World {
         let disk = std::mem::take(&mut self.seats[seat].disk);
         let line = self.slow.as_ref().map(SlowLine::end).unwrap_or_default();
         let mut node = Node::replica(&self.scenario.names[seat], file, disk, line, reads);
-        node.leave_orphans(self.former_runs(seat, &node));
+        node.set_orphans(self.former_runs(seat, &node));
         self.note(|| format!("seat {seat} starts"));
         node.begin(reads);
         self.seats[seat].node = Some(node);

@@ -128,7 +128,7 @@ impl World {
         true
     }
 
-    /// A replica is ordered to drain, as at a restart; a second order may make it stop at once.
+    /// A replica is ordered to drain, as at a restart, or to stop at once.
     fn drain(&mut self, seat: usize) -> bool {
         if !self.may_start_again(seat) {
             return false;
@@ -143,7 +143,7 @@ impl World {
         if !self.is_up(seat) {
             return false;
         }
-        let file = if self.dice.percent(50) { seat } else { self.scenario.replicas + 1 + seat };
+        let file = if self.dice.percent(50) { seat } else { self.scenario.other_file(seat) };
         self.order(seat, Order::Reload(file));
         true
     }
@@ -174,7 +174,7 @@ impl World {
         place.is_stepped = false;
         place.held.clear();
         place.orphans.clear();
-        place.is_overdrawn = false;
+        place.is_capacity_unchecked = false;
     }
 
     fn freeze(&mut self, seat: usize) -> bool {

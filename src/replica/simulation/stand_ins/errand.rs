@@ -1,12 +1,10 @@
 //! Requests that are under way, and what was put off: in place of `runtime/errand.rs`.
 
-use std::time::Duration;
-
 use crate::events::run_ref::Run;
-use crate::hold::give_back::Doubt;
+use crate::hold::give_back::{ABANDON_PAUSE, ABANDON_TRIES, Doubt};
 use crate::hold::holder::HolderInput;
 use crate::job::{JobName, RunId, Tick};
-use crate::lease::{Claim, Era, Reply, Request};
+use crate::lease::{Claim, Era, Record, Reply, Request};
 use crate::replica::core::CoreInput;
 use crate::replica::recovery::orphans::{Orphan, Seen};
 use crate::replica::simulation::world::clock::Reads;
@@ -17,10 +15,6 @@ use crate::time::BootInstant;
 use super::guest::Step;
 use super::node::Node;
 use super::replica::Settling;
-
-/// As in `give_back.rs`: tries to give a lock back, and the pause between two.
-const ABANDON_TRIES: u32 = 5;
-const ABANDON_PAUSE: Duration = Duration::from_millis(200);
 
 /// A request under way.
 #[derive(Debug)]
@@ -53,11 +47,7 @@ pub(crate) enum Errand {
     },
     Marks(Vec<JobName>),
     Known(u64),
-    Open {
-        opening: u64,
-        at: usize,
-    },
-    Resend {
+    Reopen {
         opening: u64,
         at: usize,
     },
@@ -85,7 +75,7 @@ pub(crate) enum Errand {
     },
     Guest(Step),
     /// A request whose answer changes nothing.
-    Unawaited,
+    WithoutResult,
 }
 
 /// Something put off.
@@ -103,8 +93,10 @@ pub(crate) enum Chore {
     EndProof(RunId, JobName),
     /// Check again what is left of a run of an earlier process.
     CheckOrphan(Box<Orphan>),
-    /// An `exec` continues.
-    Guest(Step),
+    /// An `exec` reads the store's clock and era.
+    GuestLearns,
+    /// An `exec` requests its lock.
+    GuestAsks,
 }
 
 /// The reply in an answer.
@@ -113,6 +105,19 @@ pub(super) fn reply(answered: Answered) -> Result<Reply, StoreError> {
         Told::Reply(reply) => *reply,
         other => unreachable!("a reply to a request, and no {other:?}"),
     })
+}
+
+/// The records in an answer.
+pub(super) fn records(answered: Answered) -> Result<Vec<Option<Record>>, StoreError> {
+    answered.map(|told| match told {
+        Told::Records(records) => records,
+        other => unreachable!("records, and no {other:?}"),
+    })
+}
+
+/// The one record in an answer, if it exists.
+pub(super) fn record(answered: Answered) -> Result<Option<Record>, StoreError> {
+    records(answered).map(|mut records| records.pop().flatten())
 }
 
 impl Node {
@@ -128,7 +133,8 @@ impl Node {
             }
             Chore::EndProof(run, job) => self.give_up_proof(run, &job),
             Chore::CheckOrphan(orphan) => self.check_orphan(orphan, false),
-            Chore::Guest(step) => self.step_guest(step),
+            Chore::GuestLearns => self.learn_as_guest(),
+            Chore::GuestAsks => self.ask_as_guest(),
         }
     }
 
@@ -159,14 +165,10 @@ impl Node {
                 self.tell_core(CoreInput::MarksRead { jobs, marks });
             }
             Errand::Known(opening) => self.knows(opening, answered),
-            Errand::Open { opening, at } => self.opened(opening, at, reply(answered)),
-            Errand::Resend { opening, at } => self.resent(opening, at, reply(answered)),
+            Errand::Reopen { opening, at } => self.reopened(opening, at, reply(answered)),
             Errand::Enroll(opening) => self.enrolled(opening),
             Errand::Record(job) => {
-                let record = answered.map(|told| match told {
-                    Told::Records(mut records) => records.pop().flatten().map(Box::new),
-                    other => unreachable!("a record, and no {other:?}"),
-                });
+                let record = record(answered).map(|record| record.map(Box::new));
                 self.tell_core(CoreInput::RecordRead { job, record });
             }
             Errand::Locks(locks) => self.looked_at_locks(&locks, answered),
@@ -184,7 +186,7 @@ impl Node {
                 self.end_orphan(*orphan, seen, is_first, answered);
             }
             Errand::Guest(step) => self.guest_answered(step, answered),
-            Errand::Unawaited => {}
+            Errand::WithoutResult => {}
         }
         self.take_in_all();
     }

@@ -13,7 +13,9 @@ use crate::hold::granted::Grant;
 use crate::hold::holder::HolderInput;
 use crate::hold::start_gate::StartGate;
 use crate::job::{Cause, Overlap, RunId, Tick};
-use crate::lease::{Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Reply, Request, ScheduleHash};
+use crate::lease::{
+    Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Record, Reply, Request, ScheduleHash,
+};
 use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::world::clock::Reads;
@@ -25,7 +27,7 @@ use crate::store::clock::{ClockNews, ClockReading, Known, StoreClock};
 use crate::store::{Pulse, StoreError};
 use crate::time::{BootInstant, UtcMillis};
 
-use super::errand::{Chore, Errand, reply};
+use super::errand::{Chore, Errand, record, reply};
 use super::node::Node;
 
 /// The task of a guest.
@@ -111,33 +113,20 @@ impl World {
 impl Node {
     fn begin_as_guest(&mut self, reads: Reads) {
         self.reads = reads;
-        self.step_guest(Step::Learn { sent: reads.boot });
+        self.learn_as_guest();
         self.wake(reads);
     }
 
-    /// `ExecSession::take_lock`: takes the next step, now.
-    pub(super) fn step_guest(&mut self, step: Step) {
-        let Some(visit) = &self.visit else { return };
-        let job = visit.job;
-        match step {
-            Step::Learn { .. } => {
-                let step = Step::Learn { sent: self.reads.boot };
-                self.send(Ask::Pulse(None), Errand::Guest(step));
-            }
-            Step::Ask { .. } => self.ask_as_guest(),
-            Step::Watch => self.send(Ask::Records(vec![job]), Errand::Guest(Step::Watch)),
-            other => unreachable!("{other:?} follows from an answer"),
-        }
+    /// `ExecSession::learn`: first the store's clock and era.
+    pub(super) fn learn_as_guest(&mut self) {
+        self.send(Ask::Pulse(None), Errand::Guest(Step::Learn { sent: self.reads.boot }));
     }
 
+    /// `ExecSession::take_lock`: what comes next.
     fn follow(&mut self, next: Next) {
-        let boot = self.reads.boot;
         match next {
-            Next::LearnAt(at) => self.chores.push((at, Chore::Guest(Step::Learn { sent: boot }))),
-            Next::AskAt(at) => {
-                let step = Step::Ask { run: RunId::default(), sent: boot, era: Era::default() };
-                self.chores.push((at, Chore::Guest(step)));
-            }
+            Next::LearnAt(at) => self.chores.push((at, Chore::GuestLearns)),
+            Next::AskAt(at) => self.chores.push((at, Chore::GuestAsks)),
             Next::Leave(_) => self.leave_as_guest(),
             Next::Start { .. } => unreachable!("only a request for the lock starts anything"),
         }
@@ -196,25 +185,20 @@ impl Node {
                 self.guest_asked_for(run, sent, era, reply);
             }
             (Step::Read { reply }, None) => {
-                let is_silent = |record: &crate::lease::Record| match &reply.answer {
+                let is_silent = |record: &Record| match &reply.answer {
                     Answer::Held { by: Some(holder), .. } => {
                         record.run == Some(holder.run) && record.has_lapsed(reply.now)
                     }
                     _ => false,
                 };
-                let is_silent = match answered {
-                    Ok(Told::Records(records)) => {
-                        records.into_iter().flatten().any(|record| is_silent(&record))
-                    }
-                    _ => false,
-                };
+                let is_silent =
+                    record(answered).is_ok_and(|record| record.is_some_and(|record| is_silent(&record)));
                 self.guest_asked(&reply, is_silent);
             }
             (Step::Watch, None) => {
                 let run = self.visit.as_ref().and_then(|visit| visit.holds);
-                let is_it = |record: &crate::lease::Record| record.run == run;
                 let is_kept =
-                    matches!(&answered, Ok(Told::Records(records)) if records.iter().flatten().any(is_it));
+                    record(answered).is_ok_and(|record| record.is_some_and(|record| record.run == run));
                 if let Some(run) = run.filter(|_| !is_kept) {
                     self.send_only(Ask::Enroll(vec![job]));
                     self.tell_lock(run, HolderInput::Hurry);
@@ -250,14 +234,15 @@ impl Node {
         let Ok(pulse) = exchange.result else { return };
         let news = self.guest_learn(exchange.sent, &pulse);
         let Some(visit) = &mut self.visit else { return };
-        let lock = &self.jobs[visit.job].name;
+        let job = visit.job;
+        let lock = &self.jobs[job].name;
         let notice = pulse.notices.iter().find(|notice| notice.job == *lock).map(|notice| notice.stamp);
         let is_noticed = notice.is_some() && std::mem::replace(&mut visit.notice, notice) != notice;
         let Some(run) = visit.holds.filter(|run| self.locks.contains_key(run)) else { return };
         if is_noticed || news == ClockNews::NewEra {
             self.tell_lock(run, HolderInput::Hurry);
         } else {
-            self.step_guest(Step::Watch);
+            self.send(Ask::Records(vec![job]), Errand::Guest(Step::Watch));
         }
     }
 
@@ -279,7 +264,7 @@ impl Node {
     }
 
     /// `ExecSession::ask`.
-    fn ask_as_guest(&mut self) {
+    pub(super) fn ask_as_guest(&mut self) {
         let (asked, sent) = (self.store_time(), self.reads.boot);
         let Some(job) = self.visit.as_ref().map(|visit| visit.job) else { return };
         let Some(caller) = self.guest_caller(job) else { return };

@@ -1,10 +1,11 @@
-//! One granted lock on a simulated machine: the shipped holder, and in place of `hold/holder/runtime.rs`,
-//! `start_gate.rs` and `attempts.rs` what waits for the instant and starts one attempt.
+//! One granted lock on a simulated machine: the shipped holder. This stands in for `hold/holder/runtime.rs`,
+//! `start_gate.rs` and `attempts.rs`: it waits for the instant, and starts one attempt.
 
 use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::hold::granted::Grant;
+use crate::hold::holder::tests::ended_at;
 use crate::hold::holder::{HolderEffect, HolderInput, LockHolder, RunEnd};
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::start_gate::has_overslept;
@@ -13,7 +14,7 @@ use crate::lease::{EARLY_TOLERANCE, Lease, Protection, Request};
 use crate::replica::core::CoreInput;
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::Ask;
-use crate::run::{Birth, Ended, StopOrder, StopReason, StopSignals};
+use crate::run::{Ended, StopOrder, StopReason};
 use crate::time::{BootInstant, Now, UtcMillis};
 
 use super::errand::Errand;
@@ -53,25 +54,6 @@ impl Lock {
     /// Whether its run waits for its instant, and that has come.
     fn may_begin(&self, now: Now, due_time: UtcMillis) -> bool {
         self.waits_until.is_some_and(|limit| due_time >= self.lease.tick.instant() || now.boot >= limit)
-    }
-}
-
-/// How a run ended of which no more is known.
-fn ended(verdict: Verdict, now: Now) -> Ended {
-    Ended {
-        verdict,
-        was_tried: true,
-        exit_code: None,
-        signal: None,
-        error: None,
-        tail: String::new(),
-        was_stuck: false,
-        stop_signals: StopSignals::default(),
-        started: now.wall,
-        ago: Duration::ZERO,
-        finished: now.wall,
-        log_bytes: 0,
-        birth: Birth::default(),
     }
 }
 
@@ -203,7 +185,7 @@ impl Node {
             // `AttemptEnd::untried`.
             let verdict = reason.verdict();
             let was_tried = verdict.outcome == Outcome::Killed;
-            return self.run_over(run, Ended { was_tried, ..ended(verdict, now) });
+            return self.run_over(run, Ended { was_tried, ..ended_at(now.wall, verdict) });
         }
         let start = StartedRun {
             job: lock.job,
@@ -243,7 +225,7 @@ impl Node {
     pub(crate) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
         self.reads = reads;
         let was_stuck = self.locks.get(&run).is_some_and(|lock| lock.is_stuck);
-        self.run_over(run, Ended { was_stuck, ..ended(verdict, self.now()) });
+        self.run_over(run, Ended { was_stuck, ..ended_at(self.reads.wall, verdict) });
         self.take_in_all();
     }
 

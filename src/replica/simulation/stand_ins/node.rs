@@ -11,6 +11,7 @@ use crate::hold::holder::HolderInput;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobName, JobSpec, NodeName, RunId, Verdict};
 use crate::lease::Lease;
+use crate::replica::cluster::heartbeat::BEAT_EVERY;
 use crate::replica::core::{Core, CoreInput};
 use crate::replica::recovery::orphans::Orphan;
 use crate::replica::replica::LoadedFile;
@@ -29,9 +30,6 @@ use super::errand::{Chore, Errand};
 use super::guest::Visit;
 use super::lock::Lock;
 use super::replica::Opening;
-
-/// The heartbeat's interval, as in `heartbeat.rs`.
-const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// What a process has the world do.
 #[derive(Debug)]
@@ -221,7 +219,7 @@ impl Node {
 
     /// Sends a request whose answer changes nothing.
     pub(super) fn send_only(&mut self, ask: Ask) {
-        self.send(ask, Errand::Unawaited);
+        self.send(ask, Errand::WithoutResult);
     }
 
     /// Does something after this long.

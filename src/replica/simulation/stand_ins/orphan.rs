@@ -5,14 +5,14 @@ use crate::job::RunId;
 use crate::replica::core::CoreInput;
 use crate::replica::recovery::orphans::{Orphan, OrphanEnded, Seen, cut_short};
 use crate::replica::simulation::world::clock::Reads;
-use crate::replica::simulation::world::message::{Answered, Ask, Told};
+use crate::replica::simulation::world::message::{Answered, Ask};
 
-use super::errand::{Chore, Errand};
+use super::errand::{Chore, Errand, record};
 use super::node::{Deed, Node};
 
 impl Node {
     /// Sets what an earlier process left behind; the first step reads it.
-    pub(crate) fn leave_orphans(&mut self, orphans: Vec<Orphan>) {
+    pub(crate) fn set_orphans(&mut self, orphans: Vec<Orphan>) {
         self.orphans = orphans;
     }
 
@@ -34,10 +34,7 @@ impl Node {
 
     /// `orphans::end_orphan`.
     pub(super) fn end_orphan(&mut self, orphan: Orphan, seen: Seen, is_first: bool, answered: Answered) {
-        let record = match answered {
-            Ok(Told::Records(mut records)) => records.pop().flatten(),
-            _ => None,
-        };
+        let record = record(answered).ok().flatten();
         let (job, run) = (orphan.job.clone(), orphan.run);
         let Some(end) = orphan.conclude(seen, false, record.as_ref()) else {
             let left = Some(orphan);

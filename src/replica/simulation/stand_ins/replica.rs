@@ -12,26 +12,35 @@ use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::core::{CoreInput, Effect, PastRead, RunStart};
 use crate::replica::recovery::lost_runs::Settled;
 use crate::replica::recovery::orphans::finish_in_mid_run;
+use crate::replica::runtime::errand::PROOF_LIMIT;
 use crate::replica::simulation::world::message::{Answered, Ask, Told};
 use crate::replica::tick::action::{Bid, Won};
-use crate::store::{self, Pulse, Replied, StoreError};
+use crate::store::{self, Pulse, Replied};
 use crate::time::BootInstant;
 
-use super::errand::{Chore, Errand, reply};
+use super::errand::{Chore, Errand, record, records, reply};
 use super::node::{Deed, Node};
 
-/// As in `runtime/errand.rs`.
-const PROOF_LIMIT: Duration = Duration::from_secs(2);
-
-/// Records that are being opened, and ends that are sent again: `errand::open`.
+/// Records that are being opened, and then ends that are sent again: `errand::open`.
 #[derive(Debug)]
 pub(super) struct Opening {
-    jobs: Vec<JobName>,
-    opens: Vec<Open>,
-    opened: Vec<Option<Replied>>,
-    ends: Vec<(JobName, Finish)>,
-    resent: Vec<Option<Replied>>,
-    resend: Vec<JobName>,
+    opens: Vec<(JobName, Open)>,
+    /// The jobs whose ends are to be sent again, with the ends that are noted.
+    resend: Vec<(JobName, Option<Finish>)>,
+    /// The answers to the openings, and then to the ends.
+    replies: Vec<Option<Replied>>,
+}
+
+impl Opening {
+    /// The ends to send.
+    fn ends(&self) -> impl Iterator<Item = (&JobName, &Finish)> {
+        self.resend.iter().filter_map(|(job, end)| Some((job, end.as_ref()?)))
+    }
+
+    /// Whether the records are opened.
+    fn is_opened(&self) -> bool {
+        self.replies[..self.opens.len()].iter().all(Option::is_some)
+    }
 }
 
 /// How far the question to the store about a lost run is: `settle_lost_runs::settle`.
@@ -45,13 +54,6 @@ pub(crate) enum Settling {
     After,
     /// Its entry is read. `here`: whether the store was asked to end it.
     Entry { here: bool },
-}
-
-fn records(answered: Answered) -> Result<Vec<Option<Record>>, StoreError> {
-    answered.map(|told| match told {
-        Told::Records(records) => records,
-        other => unreachable!("records, and no {other:?}"),
-    })
 }
 
 impl Node {
@@ -226,19 +228,19 @@ impl Node {
 
     /// `errand::open`.
     fn open(&mut self, opens: Vec<(JobName, Open)>, resend: Vec<JobName>) {
-        let ends =
-            resend.iter().filter_map(|job| Some((job.clone(), self.noted_end(job)?))).collect::<Vec<_>>();
-        let (jobs, opens): (Vec<JobName>, Vec<Open>) = opens.into_iter().unzip();
-        if opens.is_empty() && ends.is_empty() {
-            let resent = resend.into_iter().map(|job| (job, None)).collect();
-            return self.tell_core(CoreInput::RecordsOpened { opened: Vec::new(), resent });
-        }
+        let end = |job: JobName| {
+            let end = self.noted_end(&job);
+            (job, end)
+        };
+        let resend: Vec<_> = resend.into_iter().map(end).collect();
+        let count = opens.len() + resend.iter().filter(|(_, end)| end.is_some()).count();
+        let jobs = self.numbers(opens.iter().map(|(job, _)| job));
         let id = self.openings.last_key_value().map_or(0, |(id, _)| id + 1);
-        let numbers = self.numbers(&jobs);
-        let opened = opens.iter().map(|_| None).collect();
-        let resent = ends.iter().map(|_| None).collect();
-        self.openings.insert(id, Opening { jobs, opens, opened, ends, resent, resend });
-        self.send(Ask::Known(numbers), Errand::Known(id));
+        self.openings.insert(id, Opening { opens, resend, replies: vec![None; count] });
+        if count == 0 {
+            return self.enrolled(id);
+        }
+        self.send(Ask::Known(jobs), Errand::Known(id));
     }
 
     /// `errand::noted_end`.
@@ -254,83 +256,65 @@ impl Node {
 
     /// The store has answered which jobs it knows: now the records are opened.
     pub(super) fn knows(&mut self, id: u64, answered: Answered) {
+        let Some(opening) = self.openings.get_mut(&id) else { return };
         let known = match answered {
             Ok(Told::Known(known)) => known,
             Ok(other) => unreachable!("which jobs are known, and no {other:?}"),
             Err(error) => {
-                let Some(opening) = self.openings.get_mut(&id) else { return };
-                opening
-                    .opened
-                    .iter_mut()
-                    .chain(&mut opening.resent)
-                    .for_each(|one| *one = Some(Err(error.clone())));
+                opening.replies.fill(Some(Err(error)));
                 return self.enrolled(id);
             }
         };
+        opening.opens.iter_mut().zip(known).for_each(|((_, open), known)| open.is_known_job |= known);
+        let opens = opening.opens.clone();
+        if opens.is_empty() {
+            return self.resend(id);
+        }
+        for (at, (job, open)) in opens.into_iter().enumerate() {
+            let request = Box::new(Request::Open(open));
+            self.send(Ask::Submit(self.number(&job), request), Errand::Reopen { opening: id, at });
+        }
+    }
+
+    /// A record is opened, or an end was sent again: once all records are opened, the ends follow, and then the jobs
+    /// are enrolled.
+    pub(super) fn reopened(&mut self, id: u64, at: usize, reply: Replied) {
         let Some(opening) = self.openings.get_mut(&id) else { return };
-        let mut requests = Vec::new();
-        for (at, known) in known.into_iter().enumerate() {
-            opening.opens[at].is_known_job |= known;
-            requests.push((opening.jobs[at].clone(), Request::Open(opening.opens[at].clone())));
+        opening.replies[at] = Some(reply);
+        if opening.replies.iter().all(Option::is_some) {
+            self.enroll(id);
+        } else if at < opening.opens.len() && opening.is_opened() {
+            self.resend(id);
         }
-        for (at, (job, request)) in requests.into_iter().enumerate() {
-            self.send(Ask::Submit(self.number(&job), Box::new(request)), Errand::Open { opening: id, at });
-        }
-        self.resend_if_opened(id);
     }
 
-    pub(super) fn opened(&mut self, id: u64, at: usize, reply: Replied) {
-        self.openings.get_mut(&id).into_iter().for_each(|opening| opening.opened[at] = Some(reply.clone()));
-        self.resend_if_opened(id);
-    }
-
-    /// Sends the ends of runs once all records are opened.
-    fn resend_if_opened(&mut self, id: u64) {
+    fn resend(&mut self, id: u64) {
         let Some(opening) = self.openings.get(&id) else { return };
-        if opening.opened.iter().any(Option::is_none) {
-            return;
-        }
-        let ends = opening.ends.clone();
+        let first = opening.opens.len();
+        let ends: Vec<_> = opening.ends().map(|(job, end)| (job.clone(), end.clone())).collect();
         for (at, (job, finish)) in ends.into_iter().enumerate() {
-            let request = Box::new(Request::Finish(finish));
-            self.send(Ask::Submit(self.number(&job), request), Errand::Resend { opening: id, at });
+            let (request, at) = (Box::new(Request::Finish(finish)), first + at);
+            self.send(Ask::Submit(self.number(&job), request), Errand::Reopen { opening: id, at });
         }
-        self.enroll_if_resent(id);
     }
 
-    pub(super) fn resent(&mut self, id: u64, at: usize, reply: Replied) {
-        self.openings.get_mut(&id).into_iter().for_each(|opening| opening.resent[at] = Some(reply.clone()));
-        self.enroll_if_resent(id);
-    }
-
-    fn enroll_if_resent(&mut self, id: u64) {
+    fn enroll(&mut self, id: u64) {
         let Some(opening) = self.openings.get(&id) else { return };
-        if opening.resent.iter().any(Option::is_none) {
-            return;
-        }
-        let has_record = |reply: &Option<Replied>| {
-            reply.as_ref().is_some_and(|reply| reply.as_ref().is_ok_and(|reply| reply.mark.is_some()))
-        };
-        let made = opening.jobs.iter().zip(&opening.opened).filter(|(_, reply)| has_record(reply));
-        let made = self.numbers(made.map(|(job, _)| job));
+        let has_record = |reply: &Option<Replied>| matches!(reply, Some(Ok(reply)) if reply.mark.is_some());
+        let made = opening.opens.iter().zip(&opening.replies).filter(|(_, reply)| has_record(reply));
+        let made = self.numbers(made.map(|((job, _), _)| job));
         self.send(Ask::Enroll(made), Errand::Enroll(id));
     }
 
     pub(super) fn enrolled(&mut self, id: u64) {
-        let Some(opening) = self.openings.remove(&id) else { return };
-        let Opening { jobs, opened, ends, resent, resend, .. } = opening;
-        let opened = jobs.into_iter().zip(opened).filter_map(|(job, reply)| Some((job, reply?))).collect();
-        let mut told: Vec<(JobName, Run, Replied)> = Vec::new();
-        for ((job, finish), reply) in ends.into_iter().zip(resent) {
-            let run = Run::of(&job, &finish.lease);
-            told.extend(reply.map(|reply| (job, run, reply)));
-        }
-        let of_job = |job: JobName| {
-            let at = told.iter().position(|(of, ..)| *of == job);
-            let told = at.map(|at| told.remove(at)).map(|(_, run, reply)| (run, reply));
+        let Some(Opening { opens, resend, replies }) = self.openings.remove(&id) else { return };
+        let mut replies = replies.into_iter().flatten();
+        let opened: Vec<_> = opens.into_iter().map(|(job, _)| job).zip(&mut replies).collect();
+        let resent = resend.into_iter().map(|(job, end)| {
+            let told = end.and_then(|end| Some((Run::of(&job, &end.lease), replies.next()?)));
             (job, told)
-        };
-        let resent = resend.into_iter().map(of_job).collect();
+        });
+        let resent = resent.collect();
         self.tell_core(CoreInput::RecordsOpened { opened, resent });
     }
 
@@ -367,8 +351,7 @@ impl Node {
             return self.tell_core(CoreInput::LostRunSettled { run, settled: Settled::InVain });
         }
         let goes_on = |record: &Record| record.is_running() && record.run == Some(run.run);
-        let record =
-            |told| records(told).ok().and_then(|mut records| records.pop().flatten()).filter(goes_on);
+        let record = |told| record(told).ok().flatten().filter(goes_on);
         let (ask, settling) = match settling {
             Settling::Before(manual) => match record(answered)
                 .map(|record| record.lock_left(self.store_time()))

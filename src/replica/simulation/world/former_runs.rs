@@ -50,7 +50,7 @@ impl World {
     }
 
     /// A run of a former process is over, or was looked for long enough: its replica learns that, if it waits for it.
-    pub(crate) fn orphan_seen(
+    pub(crate) fn end_look_for_orphan(
         &mut self,
         seat: usize,
         life: u32,

@@ -37,10 +37,10 @@ pub(crate) struct Seat {
     pub(crate) held: Vec<Happening>,
     pub(crate) cut: Option<Cut>,
     pub(crate) disk: BTreeMap<usize, LeaseNote>,
-    /// The runs of former processes that its replica waits for; whether this is the first time.
+    /// The runs of former processes that its replica waits for, and whether it looks for them for the first time.
     pub(crate) orphans: Vec<(Box<Orphan>, bool)>,
-    /// Whether its replica was given a run that it had no slot for, or loaded a file.
-    pub(crate) is_overdrawn: bool,
+    /// Whether the capacity of its replica is not checked: it was given a run that it had no slot for, or loaded a file.
+    pub(crate) is_capacity_unchecked: bool,
     next_wake: Option<Moment>,
     /// Its wall clock was stepped, and it has yet to see that.
     pub(crate) is_stepped: bool,
@@ -103,7 +103,7 @@ impl World {
                     Order::Reload(file) => Some(&self.scenario.files[file]),
                     _ => None,
                 };
-                place.is_overdrawn |= file.is_some();
+                place.is_capacity_unchecked |= file.is_some();
                 node.ordered(order, file, reads);
             }
             Happening::Overheard(hint) => {
@@ -170,7 +170,7 @@ impl World {
             Deed::CheckOrphan { orphan, is_first } => self.look_for_orphan(seat, orphan, is_first),
             Deed::ClaimedAgain => {
                 self.tally.count("tick claimed again and granted");
-                self.seats[seat].is_overdrawn = true;
+                self.seats[seat].is_capacity_unchecked = true;
             }
             Deed::Count(what) => self.tally.count(what),
             Deed::Stop { run, order: StopOrder { grace, reason } } => {

@@ -4,7 +4,7 @@ use crate::job::Tick;
 use crate::lease::{HistoryEntry, Record, Reply, Request};
 use crate::store::{Beat, Marked, Pulse, StoreError};
 
-/// A request of a replica. Jobs go by their numbers.
+/// A request of a replica. Jobs are named by their numbers.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
     /// A heartbeat; `None` of one that only listens.

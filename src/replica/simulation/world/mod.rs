@@ -131,8 +131,8 @@ pub(super) struct World {
     pub(super) unkillable_until: Moment,
     /// Until then untrue hints are published.
     pub(super) lies: Moment,
-    /// Until then the one clock of a store and its replicas is not set back: a record was deleted, and nobody knows all
-    /// ticks that ran before.
+    /// Until then no clock is set back that a store and its replicas share: after a loss, no replica knows every tick that
+    /// ran.
     pub(super) rows_unknown: Moment,
     /// Until then no fault may disturb the replicas that remember what the store forgot.
     pub(super) delicate: Moment,
@@ -234,7 +234,9 @@ impl World {
             Event::Wake { seat, life } => self.wake(seat, life)?,
             Event::GuardDue(run) => self.guard_due(run),
             Event::Over(run) => self.over(run)?,
-            Event::GiveUpOrphan { seat, life, run } => self.orphan_seen(seat, life, run, Seen::Alive)?,
+            Event::GiveUpOrphan { seat, life, run } => {
+                self.end_look_for_orphan(seat, life, run, Seen::Alive)?
+            }
             Event::Mend(mend) => self.mend(mend)?,
             Event::Begin => self.begin(),
             Event::Fault => self.next_fault(),

@@ -198,6 +198,6 @@ impl World {
             return self.happen_to(seat, life, Happening::Ended(id, verdict));
         }
         // The replica's next process handles it.
-        self.orphan_seen(seat, life, id, seen)
+        self.end_look_for_orphan(seat, life, id, seen)
     }
 }

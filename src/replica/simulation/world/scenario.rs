@@ -117,6 +117,11 @@ impl Scenario {
         self.files.iter_mut().chain([&mut self.long_file]).for_each(|file| file.max_running = None);
     }
 
+    /// Returns the number of a replica's other file.
+    pub(crate) fn other_file(&self, seat: usize) -> usize {
+        self.replicas + 1 + seat
+    }
+
     /// Returns a job, as all files have it but for its lease.
     pub(crate) fn spec(&self, job: usize) -> &Arc<JobSpec> {
         &self.files[0].jobs[job]

@@ -9,7 +9,7 @@ use crate::job::JobName;
 use crate::lease::{Claim, Memory, Protection, Request};
 use crate::replica::simulation::stand_ins::errand::Errand;
 use crate::replica::simulation::stand_ins::node::Node;
-use crate::replica::simulation::sweep::{lines, seeds};
+use crate::replica::simulation::sweep::{last_lines, seeds};
 use crate::replica::simulation::world::{FAULTS, QUIET, World};
 use crate::replica::tick::claim_window::{CLAIMS_UNDER_WAY, Window};
 use crate::store::StoreError;
@@ -130,8 +130,7 @@ fn over_a_slow_line_no_fault_breaks_the_promise_and_every_job_has_its_turn() {
         if world(seed, false).run().is_err() {
             let mut told = world(seed, true);
             let violation = told.run().expect_err("the same seed leads to the same history");
-            let diary = told.diary.unwrap_or_default();
-            let last = diary[diary.len().saturating_sub(lines())..].join("\n");
+            let last = last_lines(&told);
             panic!("{last}\nseed {seed}, {:?}: {violation}", told.slow);
         }
     }

@@ -8,6 +8,7 @@ use crate::job::{JobName, NodeName, RunId, Tick};
 use crate::lease::{
     Answer, Era, HistoryEntry, LeaseInstant, Memory, Passed, Record, Server as Moments, decide,
 };
+use crate::replica::recovery::settle_lost_runs::NEWEST_ENTRIES;
 use crate::replica::simulation::checks::counters::Tally;
 use crate::replica::simulation::faults::fault::Fault;
 use crate::replica::simulation::stand_ins::hints::{Hinted, hint_of};
@@ -19,9 +20,6 @@ use super::message::{Ask, Told};
 
 /// A copy that a failover brings back is at most this old.
 const OLDEST_COPY: Duration = Duration::from_secs(8);
-
-/// As in `settle_lost_runs.rs`.
-const NEWEST_ENTRIES: usize = 4;
 
 /// The data that a store may lose.
 #[derive(Debug, Clone, Default)]
