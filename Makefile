@@ -83,7 +83,7 @@ simulate:
 
 weeks:
 	SOLOCRON_SEEDS=$(WEEKS) $(if $(SEED),SOLOCRON_SEED=$(SEED)) \
-		$(CARGO) test --release $(FEATURES) --lib simulation::week -- --nocapture
+		$(CARGO) test --release $(FEATURES) --lib simulation::scenarios::week -- --nocapture
 
 random: export PROPTEST_CASES = $(CASES)
 random: export PROPTEST_RNG_SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))

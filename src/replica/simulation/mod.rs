@@ -4,12 +4,11 @@
 //!
 //! What decides is the shipped code: [`Core`](super::core::Core), `LockHolder`, `Asking` of `exec`, and everything in
 //! `lease`. `stand_ins` performs what they decide, in place of the runtimes, and `world` has the store, the network,
-//! the clocks, and the guards with their processes. The week has a world of its own.
+//! the clocks, and the guards with their processes.
 
 mod checks;
 mod faults;
 mod scenarios;
 mod stand_ins;
 mod sweep;
-mod week;
 mod world;

@@ -44,6 +44,14 @@ impl Contest {
         self.standing = standing;
     }
 
+    /// Returns why nothing may be granted to this replica. After an outage of the store, it knows of no other replica
+    /// until these have sent a heartbeat, too: that no replica took a tick has the outage as its reason.
+    pub(super) fn excuse(&self) -> Option<Reason> {
+        let was_away = self.delayed_by == Some(Reason::StoreUnreachable);
+        let excuse = self.standing.excuse();
+        if was_away && excuse == Some(Reason::NoReplica) { self.delayed_by } else { excuse }
+    }
+
     /// Returns the tick to claim by now.
     pub(crate) fn tick_at_hand(&self, now: UtcMillis) -> Option<Tick> {
         match self.standing {
@@ -159,6 +167,29 @@ mod tests {
         assert_eq!(claimed(contest.wake(at(70_001), at_once)), (Tick(at(60_000)), Some(Reason::NoReplica)));
         consumed(&mut contest, at(70_002));
         assert_eq!(contest.wake(at(70_003), at_once), Action::Nothing, "it is decided");
+    }
+
+    #[test]
+    fn a_tick_that_was_over_before_the_store_answered_again_is_missed_for_that_and_not_for_want_of_replicas()
+    {
+        let mut contest = every_minute();
+        contest.stand(WATCHES);
+        assert_eq!(contest.wake(at(60_000), at_once), Action::WakeAt(at(70_001)));
+        contest.unheard(at(60_500));
+        let claim = claimed(contest.wake(at(75_000), at_once));
+        assert_eq!(claim, (Tick(at(60_000)), Some(Reason::StoreUnreachable)));
+        consumed(&mut contest, at(75_001));
+        let claim = claimed(contest.wake(at(135_000), at_once));
+        assert_eq!(claim, (Tick(at(120_000)), Some(Reason::NoReplica)), "the next one has its own reason");
+    }
+
+    #[test]
+    fn an_outage_between_two_ticks_is_no_reason_for_a_missed_one() {
+        let mut contest = every_minute();
+        contest.stand(WATCHES);
+        contest.unheard(at(30_000));
+        let claim = claimed(contest.wake(at(75_000), at_once));
+        assert_eq!(claim, (Tick(at(60_000)), Some(Reason::NoReplica)));
     }
 
     #[test]

@@ -3,5 +3,5 @@
 pub(super) mod counters;
 mod liveness;
 mod processes;
-mod records;
+pub(super) mod records;
 pub(super) mod safety;

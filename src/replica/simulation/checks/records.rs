@@ -152,7 +152,7 @@ impl World {
 }
 
 /// Whether the entry stands for the tick.
-pub(super) fn covers(entry: &HistoryEntry, tick: Tick) -> bool {
+pub(crate) fn covers(entry: &HistoryEntry, tick: Tick) -> bool {
     let is_above = |after: UtcMillis| after < tick.instant() && tick < entry.tick;
     entry.cause != Cause::Manual && (entry.tick == tick || entry.after.is_some_and(is_above))
 }

@@ -1,8 +1,9 @@
 //! Observes the start and end of every run, in true time, and reports at once what must never happen.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::job::{Cause, Fence};
+use crate::job::{Cause, Fence, RunId};
 use crate::lease::Lease;
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::simulation::world::process::Process;
@@ -78,11 +79,17 @@ impl Witness {
         let what = named(&run.lease);
         // A replica that was granted the lock which an unkillable run has lost may run beside it, but never that run's
         // own replica.
-        let is_beside = |other: &&Process| other.has_lost_lock && !other.is_of(run.seat, run.life);
+        let is_beside = |other: &&Process| {
+            other.has_lost_lock && !other.is_of(run.seat, run.life) || other.outsleeps_deadline
+        };
         if let Some(other) = earlier().find(|earlier| !earlier.is_over && !is_beside(earlier)) {
             let is_own = other.seat == run.seat;
             let broken = if is_own { Broken::OwnOverlap } else { Broken::Overlap };
             return Err(Violation::of(broken, format!("{what}, during {}", named(&other.lease))));
+        }
+        if earlier().any(|earlier| earlier.lease.run == run.lease.run) {
+            // Another attempt of the same run.
+            return Ok(());
         }
         let highest = earlier().map(|earlier| earlier.lease.fence).max().unwrap_or(Fence(0));
         if run.lease.fence <= highest {
@@ -93,10 +100,12 @@ impl Witness {
         }
         let same =
             |earlier: &&Process| earlier.lease.tick == run.lease.tick && earlier.lease.cause != Cause::Manual;
-        let before: Vec<&Process> = earlier().filter(same).collect();
+        // Of each run, its last attempt.
+        let before: BTreeMap<RunId, &Process> =
+            earlier().filter(same).map(|earlier| (earlier.lease.run, earlier)).collect();
         let is_first_rerun = |first: &&Process| run.lease.cause == Cause::Rerun && first.was_cut_short();
-        if before.len() > 1 || before.first().is_some_and(|first| !is_first_rerun(first)) {
-            let before: Vec<String> = before.iter().map(|run| named(&run.lease)).collect();
+        if before.len() > 1 || before.values().any(|first| !is_first_rerun(first)) {
+            let before: Vec<String> = before.values().map(|run| named(&run.lease)).collect();
             return Err(Violation::of(Broken::SecondRun, format!("{what}, after {before:?}")));
         }
         let begins = run.lease.started;
@@ -110,7 +119,7 @@ impl Witness {
     pub(crate) fn ended(&self, at: usize, now: Moment) -> Result<(), Violation> {
         let run = &self.runs[at];
         let alive_for = now.since(run.last_good);
-        if alive_for > run.lease.length {
+        if alive_for > run.lease.length && !run.outsleeps_deadline {
             let what = named(&run.lease);
             let how = format!("{what}, alive {alive_for:?} after its last good renewal was sent");
             return Err(Violation::of(Broken::OutOfHand, how));

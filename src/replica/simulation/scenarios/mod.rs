@@ -5,4 +5,5 @@ mod situations;
 #[cfg(feature = "test-switches")]
 mod switched_off;
 pub(super) mod unkillable;
+pub(super) mod week;
 mod wrong_clocks;

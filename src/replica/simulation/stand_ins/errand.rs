@@ -91,6 +91,8 @@ pub(crate) enum Chore {
     ReadRecord(JobName),
     /// A replica's own run had enough time to renew.
     EndProof(RunId, JobName),
+    /// The pause before the next attempt of a run is over.
+    NextAttempt(RunId),
     /// Check again what is left of a run of an earlier process.
     CheckOrphan(Box<Orphan>),
     /// An `exec` reads the store's clock and era.
@@ -132,6 +134,7 @@ impl Node {
                 self.send(Ask::Records(vec![number]), Errand::Record(job));
             }
             Chore::EndProof(run, job) => self.give_up_proof(run, &job),
+            Chore::NextAttempt(run) => self.begin_next_attempt(run),
             Chore::CheckOrphan(orphan) => self.check_orphan(orphan, false),
             Chore::GuestLearns => self.learn_as_guest(),
             Chore::GuestAsks => self.ask_as_guest(),

@@ -1,9 +1,10 @@
 //! One granted lock on a simulated machine: the shipped holder. This stands in for `hold/holder/runtime.rs`,
-//! `start_gate.rs` and `attempts.rs`: it waits for the instant, and starts one attempt.
+//! `start_gate.rs` and `attempts.rs`: it waits for the instant, and starts the attempts.
 
 use std::time::Duration;
 
 use crate::events::event::Event;
+use crate::hold::attempts::Retries;
 use crate::hold::granted::Grant;
 use crate::hold::holder::tests::ended_at;
 use crate::hold::holder::{HolderEffect, HolderInput, LockHolder, RunEnd};
@@ -17,7 +18,7 @@ use crate::replica::simulation::world::message::Ask;
 use crate::run::{Ended, StopOrder, StopReason};
 use crate::time::{BootInstant, Now, UtcMillis};
 
-use super::errand::Errand;
+use super::errand::{Chore, Errand};
 use super::node::{Deed, Node, NodeInput, StartedRun};
 
 /// A lock and its run.
@@ -33,6 +34,11 @@ pub(crate) struct Lock {
     deadline: BootInstant,
     /// Until when the run waits for its instant at the most; `None` once it waits no more.
     waits_until: Option<BootInstant>,
+    retries: Retries,
+    /// How many attempts have begun.
+    attempt: u32,
+    /// How the attempt before ended, while the run waits for its next one.
+    failed: Option<Verdict>,
     /// The stop orders so far, joined.
     ordered: Option<StopOrder>,
     /// Its run was found to outlive SIGKILL.
@@ -70,6 +76,9 @@ impl Node {
             sent: self.granted_by.remove(&run).unwrap_or(grant.sent),
             deadline: grant.deadline.at(),
             waits_until: None,
+            retries: grant.retries,
+            attempt: 0,
+            failed: None,
             ordered: None,
             is_stuck: false,
             proving: Vec::new(),
@@ -187,9 +196,11 @@ impl Node {
             let was_tried = verdict.outcome == Outcome::Killed;
             return self.run_over(run, Ended { was_tried, ..ended_at(now.wall, verdict) });
         }
+        lock.attempt += 1;
         let start = StartedRun {
             job: lock.job,
             lease: lock.lease.clone(),
+            attempt: lock.attempt,
             deadline: lock.deadline,
             sent: lock.sent,
             may_wait: EARLY_TOLERANCE.saturating_sub(now.boot.since(lock.sent)),
@@ -202,14 +213,39 @@ impl Node {
     pub(super) fn stop_run(&mut self, run: RunId, order: StopOrder) {
         let Some(lock) = self.locks.get_mut(&run) else { return };
         lock.order(order);
+        if lock.failed.is_some() {
+            return self.end_between_attempts(run, order.reason.verdict());
+        }
         if lock.waits_until.is_none() {
             self.deeds.push(Deed::Stop { run, order });
         }
     }
 
+    /// `Attempts::make`: the pause after a failed attempt is over.
+    pub(super) fn begin_next_attempt(&mut self, run: RunId) {
+        let boot = self.reads.boot;
+        let Some(lock) = self.locks.get_mut(&run) else { return };
+        let Some(verdict) = lock.failed else { return };
+        if lock.deadline <= boot {
+            // The attempt came too late. The failure before it is how the run ended.
+            return self.end_between_attempts(run, verdict);
+        }
+        lock.failed = None;
+        self.start_attempt(run);
+    }
+
+    fn end_between_attempts(&mut self, run: RunId, verdict: Verdict) {
+        self.locks.get_mut(&run).into_iter().for_each(|lock| lock.failed = None);
+        self.run_over(run, ended_at(self.reads.wall, verdict));
+    }
+
     /// The replica drains: no attempt of the run follows, and one that has yet to come does not begin.
     pub(super) fn end_attempts(&mut self, run: RunId) {
         let Some(lock) = self.locks.get_mut(&run) else { return };
+        lock.retries = Retries::default();
+        if let Some(verdict) = lock.failed {
+            return self.end_between_attempts(run, verdict);
+        }
         if lock.waits_until.take().is_some() {
             lock.order(StopOrder { reason: StopReason::Shutdown, grace: Duration::ZERO });
             self.start_attempt(run);
@@ -224,14 +260,25 @@ impl Node {
     /// Nothing is left of a run that was started.
     pub(crate) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
         self.reads = reads;
-        let was_stuck = self.locks.get(&run).is_some_and(|lock| lock.is_stuck);
-        self.run_over(run, Ended { was_stuck, ..ended_at(self.reads.wall, verdict) });
+        let Some(lock) = self.locks.get_mut(&run) else { return };
+        match lock.retries.pause_after(lock.attempt, verdict.outcome) {
+            Some(pause) if lock.ordered.is_none() => {
+                lock.failed = Some(verdict);
+                self.deeds.push(Deed::Count("attempt failed, tried again"));
+                self.put_off(pause, Chore::NextAttempt(run));
+            }
+            _ => {
+                let was_stuck = lock.is_stuck;
+                self.run_over(run, Ended { was_stuck, ..ended_at(reads.wall, verdict) });
+            }
+        }
         self.take_in_all();
     }
 
     fn run_over(&mut self, run: RunId, ended: Ended) {
         self.errands.retain(|_, errand| !matches!(errand, Errand::Renew { run: of, .. } if *of == run));
-        self.tell_lock(run, HolderInput::RunOver(Box::new(RunEnd { attempt: 1, ended, stages: None })));
+        let attempt = self.locks.get(&run).map_or(1, |lock| lock.attempt.max(1));
+        self.tell_lock(run, HolderInput::RunOver(Box::new(RunEnd { attempt, ended, stages: None })));
     }
 
     /// Renews the lock of a run at once, to prove that it is alive.

@@ -8,3 +8,4 @@ pub(super) mod node;
 mod operator;
 mod orphan;
 mod replica;
+mod scaled_time;

@@ -59,6 +59,7 @@ pub(crate) enum Deed {
 pub(crate) struct StartedRun {
     pub(crate) job: usize,
     pub(crate) lease: Lease,
+    pub(crate) attempt: u32,
     /// The deadline that its guard gets.
     pub(crate) deadline: BootInstant,
     /// When the request was sent that was granted.
@@ -104,7 +105,11 @@ pub(crate) struct Node {
     letters: u64,
     pub(super) beat: Option<Beat>,
     pub(super) told: Option<Told>,
-    next_beat: BootInstant,
+    pub(super) next_beat: BootInstant,
+    /// From when on it leaves out heartbeats in which nothing is new, if its time is scaled; and the last reading of the
+    /// store's clock since then that was sent or left out.
+    pub(super) leaves_out_from: Option<BootInstant>,
+    pub(super) read_clock: Option<BootInstant>,
     /// A heartbeat is under way; another that is requested meanwhile follows it.
     pub(super) is_beating: bool,
     pub(super) beats_now: bool,
@@ -134,6 +139,8 @@ impl Node {
             beat: None,
             told: None,
             next_beat: reads.boot,
+            leaves_out_from: None,
+            read_clock: None,
             is_beating: false,
             beats_now: false,
             is_left: false,
@@ -245,6 +252,7 @@ impl Node {
     /// The wall clock was stepped: comes before anything else.
     pub(crate) fn see_step(&mut self, is_stepped: &mut bool, reads: Reads) {
         self.reads = reads;
+        self.take_in_left_out_readings();
         if std::mem::take(is_stepped) {
             self.tell_core(CoreInput::ClockStepped);
             self.take_in_all();
@@ -255,7 +263,7 @@ impl Node {
     pub(crate) fn wake(&mut self, reads: Reads) {
         self.reads = reads;
         self.take_in_all();
-        if !self.is_beating && (self.beats_now || reads.boot >= self.next_beat) {
+        if !self.is_beating && (self.beats_now || reads.boot >= self.beat_due()) {
             self.exchange();
         }
         self.wake_core();
@@ -308,18 +316,21 @@ impl Node {
     /// Returns how long it has nothing to do, by its own clocks.
     pub(crate) fn idle_for(&self) -> Duration {
         let (boot, due_time) = (self.reads.boot, self.due_time());
-        let beat = (!self.is_beating).then_some(if self.beats_now { boot } else { self.next_beat });
+        let beat = (!self.is_beating).then_some(if self.beats_now { boot } else { self.beat_due() });
         let core = self.core.as_ref();
         let drains_on = core.and_then(|core| core.drain_deadline.until());
         let locks = self.locks.values().filter_map(|lock| lock.wakes_at(self.now(), due_time));
         let boots = self.chores.iter().map(|(at, _)| *at).chain(beat).chain(drains_on).chain(locks);
-        let alarm = core.and_then(Core::next_alarm);
-        let planned = core.and_then(|core| {
-            let next_ticks = core.next_ticks.lock().unwrap_or_else(PoisonError::into_inner);
-            next_ticks.earliest().map(|at| at.minus(LEAD))
-        });
-        let instants = alarm.into_iter().chain(planned).map(|at| at.since(due_time));
-        boots.map(|at| at.since(boot)).chain(instants).min().unwrap_or(BEAT_EVERY)
+        boots.map(|at| at.since(boot)).chain(self.next_instant()).min().unwrap_or(BEAT_EVERY)
+    }
+
+    /// Returns how long it is until the next tick or alarm.
+    pub(super) fn next_instant(&self) -> Option<Duration> {
+        let core = self.core.as_ref()?;
+        let planned = core.next_ticks.lock().unwrap_or_else(PoisonError::into_inner).earliest();
+        let planned = planned.map(|at| at.minus(LEAD));
+        let next = core.next_alarm().into_iter().chain(planned).min();
+        next.map(|at| at.since(self.due_time()))
     }
 
     /// An order has come; `file`: the one to load.
@@ -382,7 +393,7 @@ pub(super) fn loaded(file: &File) -> LoadedFile {
         hash: file.hash.clone(),
         expected_replicas: None,
         drain: file.drain,
-        labels: Vec::new(),
+        labels: file.labels.clone(),
         max_running: file.max_running,
         retention: LogRetention { keep: Duration::from_secs(60), keep_runs: 1, max_bytes: 1 },
     }

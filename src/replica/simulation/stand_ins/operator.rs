@@ -47,7 +47,7 @@ impl World {
     }
 
     /// An operator's request reaches the store, which makes replicas read the record.
-    fn act(&mut self, job: usize, act: Act) {
+    pub(crate) fn act(&mut self, job: usize, act: Act) {
         if self.server.service != Service::Up || self.server.shelf.records[job].is_none() {
             return;
         }

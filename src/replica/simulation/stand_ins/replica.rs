@@ -212,6 +212,7 @@ impl Node {
 
     pub(super) fn exchanged(&mut self, sent: BootInstant, answered: Answered) {
         self.is_beating = false;
+        self.was_answered(sent, answered.is_ok());
         let result = answered.map(|told| match told {
             Told::Pulse(pulse) => *pulse,
             other => unreachable!("a pulse for a pulse, and no {other:?}"),

@@ -32,7 +32,7 @@ impl World {
     pub(crate) fn look_for_orphan(&mut self, seat: usize, orphan: Box<Orphan>, is_first: bool) {
         let booted = self.scenario.clocks[self.scenario.clock_of(seat)].booted();
         let (life, run, limit) = (self.seats[seat].life, orphan.run, orphan.kill_limit());
-        let its = self.witness.runs.iter().find(|process| process.lease.run == run);
+        let its = self.witness.runs.iter().rfind(|process| process.lease.run == run);
         // Without a guard that saw the end, it is unknown whether the run is alive.
         let was_guarded = its.is_some_and(|process| process.guard != Guard::Dead);
         if let Some(alive) = its.filter(|process| !process.is_over && was_guarded) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::hold::lease_file::entry::LeaseNote;
-use crate::job::{Cause, OnInterrupt};
+use crate::job::{Cause, OnInterrupt, RunId};
 use crate::lease::{Memory, Request};
 use crate::replica::recovery::orphans::Orphan;
 use crate::replica::simulation::checks::safety::{Broken, Violation, named};
@@ -19,7 +19,6 @@ use super::message::{Ask, Letter, Order, Told};
 use super::network;
 use super::network::Cut;
 use super::process::{Process, StartPlan};
-use super::scenario::Length;
 
 /// How long a replica waits for an answer: `RESPONSE_TIMEOUT` of the Redis client, `Patience` of the embedded store.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -156,7 +155,8 @@ impl World {
             Deed::Send(letter) => self.send(seat, letter),
             Deed::Start(start) => return self.start(seat, *start),
             Deed::Renewed { run, sent } => {
-                let Some(at) = self.find(run) else { return Ok(()) };
+                // It may be between two attempts.
+                let Some(at) = self.newest_attempt(run) else { return Ok(()) };
                 let good = self.true_moment(seat, self.reads(seat).boot.since(sent));
                 let process = &mut self.witness.runs[at];
                 process.last_good = process.last_good.max(good);
@@ -185,8 +185,10 @@ impl World {
             }
             Deed::Recorded { run, verdict } => {
                 let is_interrupted = verdict.outcome == crate::job::Outcome::Interrupted;
-                if let Some(at) = self.witness.runs.iter().position(|process| process.lease.run == run) {
-                    self.witness.runs[at].is_recorded |= !is_interrupted;
+                let now = self.now;
+                for process in self.witness.runs.iter_mut().filter(|process| process.lease.run == run) {
+                    process.is_recorded |= !is_interrupted;
+                    process.recorded.get_or_insert(now);
                 }
             }
         }
@@ -217,8 +219,12 @@ impl World {
         Ok(())
     }
 
-    fn find(&self, run: crate::job::RunId) -> Option<usize> {
-        self.witness.alive().find(|(_, process)| process.lease.run == run).map(|(at, _)| at)
+    fn find(&self, run: RunId) -> Option<usize> {
+        self.newest_attempt(run).filter(|at| !self.witness.runs[*at].is_over)
+    }
+
+    fn newest_attempt(&self, run: RunId) -> Option<usize> {
+        self.witness.runs.iter().rposition(|process| process.lease.run == run)
     }
 
     /// Returns the true moment that was this long ago by a seat's own clock.
@@ -249,7 +255,7 @@ impl World {
             slow.delay(&mut fate);
         }
         let (life, id) = (self.seats[seat].life, letter.id);
-        let mut back = fate.back;
+        let mut back = fate.back.filter(|_| !self.loses_answer(&letter));
         if fate.arrivals.is_empty() && fate.refused.is_none() {
             self.tally.count("letter lost");
         }
@@ -271,11 +277,8 @@ impl World {
     }
 
     fn start(&mut self, seat: usize, start: StartedRun) -> Result<(), Violation> {
-        let StartedRun { job, lease, deadline, sent, may_wait, loss_grace } = start;
-        let length = match self.scenario.lengths[job] {
-            Length::None => Duration::ZERO,
-            Length::UpTo(most) => self.dice.ms(0, most),
-        };
+        let StartedRun { job, lease, attempt, deadline, sent, may_wait, loss_grace } = start;
+        let length = self.scenario.lengths[job].thrown(&mut self.dice);
         let (life, boot) = (self.seats[seat].life, self.reads(seat).boot);
         let reruns = self.scenario.spec(job).on_interrupt == OnInterrupt::Rerun;
         let left = lease.tick.instant().since(self.reads(seat).wall);
@@ -291,9 +294,12 @@ impl World {
         }
         self.note(|| format!("starts j{job}: {}", named(&lease)));
         let left = deadline.since(boot);
-        let plan = StartPlan { job, seat, life, lease, deadline, left, loss_grace, length };
+        let plan = StartPlan { job, seat, life, lease, attempt, deadline, left, loss_grace, length };
         let mut process = Process::start(plan, self.now, &mut self.dice);
         process.last_good = self.true_moment(seat, boot.since(sent));
+        if let Some(before) = self.newest_attempt(process.lease.run) {
+            process.last_good = process.last_good.max(self.witness.runs[before].last_good);
+        }
         self.may_be_unkillable(&mut process);
         let seen = match process.lease.cause {
             Cause::Rerun if !reruns => {

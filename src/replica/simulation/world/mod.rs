@@ -33,6 +33,7 @@ use super::checks::counters::Tally;
 use super::checks::safety::{Violation, Witness};
 use super::faults::fault::Fault;
 use super::scenarios::unkillable::Hindrance;
+use super::scenarios::week::{Week, WeekEvent};
 use super::stand_ins::hints::Hinted;
 use super::stand_ins::node::Node;
 
@@ -63,6 +64,8 @@ pub(super) enum Event {
     Copy,
     /// A client publishes an untrue hint.
     Lie,
+    /// What happens in a week alone.
+    Week(WeekEvent),
 }
 
 /// What can happen to a replica.
@@ -140,6 +143,8 @@ pub(super) struct World {
     pub(super) long_until: Moment,
     /// Until then no guest or order comes: the replicas that remember more than the store have not reported it yet.
     pub(super) told_by: Moment,
+    /// What only a week has.
+    pub(super) week: Option<Box<Week>>,
     /// What happened, if it is to be written down.
     pub(super) diary: Option<Vec<String>>,
 }
@@ -148,12 +153,26 @@ impl World {
     /// The world that this seed makes.
     pub(super) fn seeded(seed: u64, memory: Memory, is_told: bool) -> Self {
         let mut dice = Dice::seeded(seed);
-        let scenario = Scenario::thrown(memory, &mut dice);
-        let seats = scenario.names.iter().map(|_| Seat::default()).collect();
-        let mut world = Self {
+        let mut world = Self::of(Scenario::thrown(memory, &mut dice), dice);
+        world.diary = is_told.then(Vec::new);
+        world.at(Duration::ZERO, Event::Begin);
+        for seat in 0..world.scenario.replicas {
+            let late = if world.dice.percent(50) { Duration::ZERO } else { world.dice.ms(0, 5_000) };
+            world.at(late, Event::Mend(Mend::Restart(seat)));
+        }
+        world.at(Duration::from_secs(10), Event::Fault);
+        world.at(Duration::from_secs(5), Event::Operate);
+        world.at(Duration::from_secs(1), Event::Copy);
+        world
+    }
+
+    /// A world in which nothing is going to happen.
+    pub(super) fn of(scenario: Scenario, dice: Dice) -> Self {
+        let jobs = scenario.files[0].jobs.iter().map(|job| job.name.clone()).collect();
+        Self {
             now: Moment(0),
-            server: Server::new(memory, scenario.files[0].jobs.iter().map(|job| job.name.clone()).collect()),
-            seats,
+            server: Server::new(scenario.memory, jobs),
+            seats: scenario.names.iter().map(|_| Seat::default()).collect(),
             scenario,
             dice,
             queue: BTreeMap::new(),
@@ -172,17 +191,9 @@ impl World {
             delicate: Moment(0),
             long_until: Moment(0),
             told_by: Moment(0),
-            diary: is_told.then(Vec::new),
-        };
-        world.at(Duration::ZERO, Event::Begin);
-        for seat in 0..world.scenario.replicas {
-            let late = if world.dice.percent(50) { Duration::ZERO } else { world.dice.ms(0, 5_000) };
-            world.at(late, Event::Mend(Mend::Restart(seat)));
+            week: None,
+            diary: None,
         }
-        world.at(Duration::from_secs(10), Event::Fault);
-        world.at(Duration::from_secs(5), Event::Operate);
-        world.at(Duration::from_secs(1), Event::Copy);
-        world
     }
 
     /// Schedules an event after this time.
@@ -237,7 +248,13 @@ impl World {
             Event::GiveUpOrphan { seat, life, run } => {
                 self.end_look_for_orphan(seat, life, run, Seen::Alive)?
             }
-            Event::Mend(mend) => self.mend(mend)?,
+            Event::Mend(mend) => {
+                self.mend(mend)?;
+                if self.week.is_some() {
+                    self.enliven()?;
+                }
+            }
+            Event::Week(event) => self.happen_in_week(event)?,
             Event::Begin => self.begin(),
             Event::Fault => self.next_fault(),
             Event::Operate => self.operate(),
@@ -303,6 +320,9 @@ impl World {
         let answered = if self.server.service == Service::Down {
             Err(StoreError::NotSent("connection refused".into()))
         } else {
+            if self.week.is_some() && matches!(letter.ask, Ask::Pulse(_)) {
+                self.take_in_left_out_beats();
+            }
             let (name, reads) = (&self.scenario.names[seat], self.store_reads());
             let told = self.server.answer(name, &letter.ask, reads, &mut self.tally);
             self.note_exchange(seat, &letter, &told);

@@ -35,6 +35,7 @@ pub(crate) struct Process {
     /// Which process of the replica started it.
     pub(crate) life: u32,
     pub(crate) lease: Lease,
+    pub(crate) attempt: u32,
     pub(crate) started: Moment,
     /// When nothing of it is left, as things stand.
     pub(crate) ends: Moment,
@@ -49,8 +50,11 @@ pub(crate) struct Process {
     pub(crate) told: (Moment, Duration),
     /// When the last good claim or renewal was sent.
     pub(crate) last_good: Moment,
-    /// Whether the end is recorded, and not as interrupted.
+    /// Whether the end of the run is recorded, and not as interrupted; and when its end was recorded, however.
     pub(crate) is_recorded: bool,
+    pub(crate) recorded: Option<Moment>,
+    /// Whether its machine sleeps through its deadline: the promise does not cover it.
+    pub(crate) outsleeps_deadline: bool,
     /// Whether no signal reaches it: it ends by itself.
     pub(crate) is_unkillable: bool,
     /// Whether it has lost the lock that it still needs: the store ended the run, or granted the lock to another.
@@ -68,6 +72,7 @@ pub(crate) struct StartPlan {
     pub(crate) seat: usize,
     pub(crate) life: u32,
     pub(crate) lease: Lease,
+    pub(crate) attempt: u32,
     /// The deadline that its guard gets, and how far ahead that is.
     pub(crate) deadline: BootInstant,
     pub(crate) left: Duration,
@@ -79,13 +84,14 @@ pub(crate) struct StartPlan {
 impl Process {
     /// A command that was just started.
     pub(crate) fn start(plan: StartPlan, now: Moment, dice: &mut Dice) -> Self {
-        let StartPlan { job, seat, life, lease, deadline, left, loss_grace, length } = plan;
+        let StartPlan { job, seat, life, lease, attempt, deadline, left, loss_grace, length } = plan;
         let obeys = if dice.percent(50) { dice.ms(0, 50) } else { Duration::MAX };
         Self {
             job,
             seat,
             life,
             lease,
+            attempt,
             started: now,
             ends: now.plus(length),
             verdict: Verdict::plain(if dice.percent(80) { Outcome::Succeeded } else { Outcome::Failed }),
@@ -96,6 +102,8 @@ impl Process {
             told: (now, left),
             last_good: now,
             is_recorded: false,
+            recorded: None,
+            outsleeps_deadline: false,
             is_unkillable: false,
             has_lost_lock: false,
             ordered: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::testing::config;
-use crate::job::{CatchUp, JobSpec, NodeName, OnInterrupt, Overlap};
+use crate::job::{CatchUp, JobSpec, Label, NodeName, OnInterrupt, Overlap};
 use crate::lease::Memory;
 
 use super::clock::Clock;
@@ -36,6 +36,22 @@ pub(crate) enum Length {
     None,
     /// Up to this many milliseconds.
     UpTo(u64),
+    /// Some seconds most often, and now and then up to this many milliseconds.
+    MostlyShort(u64),
+}
+
+impl Length {
+    /// Returns how long one attempt takes.
+    pub(crate) fn thrown(self, dice: &mut Dice) -> Duration {
+        match self {
+            Self::None => Duration::ZERO,
+            Self::UpTo(most) => dice.ms(0, most),
+            Self::MostlyShort(most) => {
+                let most = if dice.percent(70) { 20_000 } else { most };
+                dice.ms(0, most)
+            }
+        }
+    }
 }
 
 /// A jobs.toml.
@@ -47,6 +63,7 @@ pub(crate) struct File {
     pub(crate) drain: Duration,
     /// How many runs a replica may have at once.
     pub(crate) max_running: Option<u32>,
+    pub(crate) labels: Vec<Label>,
 }
 
 /// What is simulated.
@@ -89,7 +106,7 @@ impl Scenario {
             let jobs = jobs.map(|((job, lease), table)| table.spec(job, lease)).collect();
             let limit = u32::try_from(dice.between(1, 2)).expect("small");
             let (max_running, drain) = (is_limited.then_some(limit), dice.ms_of_any_order(40_000));
-            File { jobs, hash: name, drain, max_running }
+            File { jobs, hash: name, drain, max_running, labels: Vec::new() }
         };
         let own: Vec<File> = (0..replicas)
             .map(|seat| file(if has_own_files { format!("{seat}") } else { String::new() }))

@@ -251,6 +251,16 @@ impl Server {
         Pulse { now, era: self.era(), marker, count, peers, notices }
     }
 
+    /// Takes in a heartbeat that a replica left out, if an earlier one is known.
+    pub(crate) fn refresh(&mut self, beat: &Beat, now: UtcMillis) {
+        if let Some(peer) = self.shelf.nodes.get_mut(&beat.node) {
+            *peer = Peer {
+                at: now,
+                beat: Beat { count: peer.beat.count, told: peer.beat.told.take(), ..beat.clone() },
+            };
+        }
+    }
+
     /// Makes all replicas read a job's record.
     pub(crate) fn announce(&mut self, job: usize, now: UtcMillis) {
         let before = self.shelf.notices.get(&job).copied().unwrap_or_default();

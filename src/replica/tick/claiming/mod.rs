@@ -188,7 +188,7 @@ impl Contest {
     fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
         let (bid, instead_of) = up_to_date(bid, instead_of);
         // A claim that may have been granted is repeated as it was.
-        let unfit = if bid.unsure { bid.unfit } else { self.standing.excuse() };
+        let unfit = if bid.unsure { bid.unfit } else { self.excuse() };
         let bid = Bid { unfit, ..bid };
         self.state = ClaimState::Asking { bid: bid.clone() };
         Action::Claim { bid, instead_of }

@@ -1,13 +1,10 @@
 //! What was true when: the account compares entries with it.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::job::{JobName, JobSpec};
+use crate::job::{JobSpec, RunId};
 use crate::replica::simulation::world::clock::Moment;
-
-use super::jobs::Jobs;
 
 /// From when to when.
 #[derive(Debug, Clone, Copy)]
@@ -38,9 +35,11 @@ pub(super) struct Phase {
     pub(super) spec: Arc<JobSpec>,
 }
 
-/// Everything by which an entry may be judged.
+/// Everything by which an entry may be judged. Jobs are named by their numbers.
+#[derive(Default)]
 pub(super) struct Log {
-    pub(super) phases: BTreeMap<JobName, Vec<Phase>>,
+    /// The definitions of each job.
+    pub(super) phases: Vec<Vec<Phase>>,
     /// When the store was away.
     pub(super) outages: Vec<Span>,
     /// When another era of the store began.
@@ -48,41 +47,36 @@ pub(super) struct Log {
     /// When each seat had no replica that moved, by a clock that was right.
     pub(super) absences: BTreeMap<usize, Vec<Span>>,
     /// When each job was paused.
-    pub(super) pauses: BTreeMap<JobName, Vec<Span>>,
-    /// How often what happened.
-    pub(super) counts: BTreeMap<String, u64>,
+    pub(super) pauses: BTreeMap<usize, Vec<Span>>,
+    /// Runs whose grant may not have reached the replica.
+    pub(super) unheard: BTreeSet<RunId>,
+    /// When answers about a job were lost: to the replica that had sent the request, the store was away.
+    pub(super) lost: BTreeMap<usize, Vec<Moment>>,
 }
 
 impl Log {
-    pub(super) fn begun(jobs: &Jobs) -> Self {
-        let phase =
-            |spec: &Arc<JobSpec>| vec![Phase { first: Moment(0), last: Moment(0), spec: Arc::clone(spec) }];
-        Self {
-            phases: jobs.iter().map(|(name, job)| (name.clone(), phase(&job.spec))).collect(),
-            outages: Vec::new(),
-            lives: Vec::new(),
-            absences: BTreeMap::new(),
-            pauses: BTreeMap::new(),
-            counts: BTreeMap::new(),
-        }
-    }
-
-    pub(super) fn count(&mut self, what: impl Into<String>) {
-        *self.counts.entry(what.into()).or_default() += 1;
+    pub(super) fn begun(jobs: &[Arc<JobSpec>]) -> Self {
+        let mut log = Self { phases: vec![Vec::new(); jobs.len()], ..Self::default() };
+        log.edited(jobs, Span::at(Moment(0)));
+        log
     }
 
     /// When the newest edit was loaded by all.
     pub(super) fn edits_end(&self) -> Moment {
-        self.phases.values().flatten().map(|phase| phase.last).max().unwrap_or_default()
+        self.phases.iter().flatten().map(|phase| phase.last).max().unwrap_or_default()
     }
 
     /// Another file is loaded in this span.
-    pub(super) fn edited(&mut self, jobs: &Jobs, during: Span) {
-        for (name, job) in Rc::clone(jobs).iter() {
-            let phases = self.phases.entry(name.clone()).or_default();
-            if phases.last().is_none_or(|phase| *phase.spec != *job.spec) {
-                phases.push(Phase { first: during.from, last: during.to, spec: Arc::clone(&job.spec) });
+    pub(super) fn edited(&mut self, jobs: &[Arc<JobSpec>], during: Span) {
+        for (phases, spec) in self.phases.iter_mut().zip(jobs) {
+            if phases.last().is_none_or(|phase| phase.spec != *spec) {
+                phases.push(Phase { first: during.from, last: during.to, spec: Arc::clone(spec) });
             }
         }
+    }
+
+    /// A seat has no replica that moves, by a clock that is right.
+    pub(super) fn absent(&mut self, seat: usize, during: Span) {
+        self.absences.entry(seat).or_default().push(during);
     }
 }

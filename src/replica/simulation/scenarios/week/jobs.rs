@@ -1,18 +1,19 @@
 //! The jobs of the week, with every policy, and the edits of their definitions.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::testing::config;
-use crate::job::{JobName, JobSpec};
-use crate::replica::simulation::world::rng::Dice;
-use crate::run::Job;
+use crate::job::{JobSpec, NodeName};
+use crate::lease::Memory;
+use crate::replica::simulation::world::clock::Clock;
+use crate::replica::simulation::world::scenario::{File, Length, Scenario};
 
-/// What one jobs.toml says.
-pub(super) type Jobs = Rc<BTreeMap<JobName, Job>>;
+/// The lease of each job, as in the text below.
+pub(super) const LEASE: Duration = Duration::from_secs(60);
 
-/// Each with a lease of a minute. `edited` and `flips` are added to these.
+/// The jobs; `edited` and `flips` are added to these.
 const JOBS: [(&str, &str); 6] = [
     ("skips", "schedule = \"*/10 * * * *\""),
     ("waits", "schedule = \"*/15 * * * *\"\noverlap = \"wait\"\nstart_deadline = \"40m\""),
@@ -35,8 +36,11 @@ const EDITS: [&str; 6] = [
 /// `flips` is enabled, except after one of every three edits.
 const FLIPS: &str = "schedule = \"*/13 * * * *\"\ncatch_up = \"last\"";
 
-/// jobs.toml after so many edits.
-pub(super) fn file(edits: usize) -> Jobs {
+/// The replicas, and the labels of each.
+const REPLICAS: [(&str, &[&str]); 3] = [("a", &["gpu"]), ("b", &[]), ("c", &["gpu", "eu"])];
+
+/// The jobs of jobs.toml after so many edits.
+pub(super) fn file(edits: usize) -> Rc<[Arc<JobSpec>]> {
     let mut text =
         "[cluster]\nname = \"week\"\nstore = \"redis://127.0.0.1\"\n[defaults]\nlease = \"1m\"\n".to_owned();
     let edited = format!("{}\ncatch_up = \"last\"\nstart_deadline = \"2m\"", EDITS[edits % EDITS.len()]);
@@ -44,12 +48,35 @@ pub(super) fn file(edits: usize) -> Jobs {
     for (name, keys) in JOBS.iter().copied().chain([("edited", edited.as_str()), ("flips", flips.as_str())]) {
         text += &format!("[jobs.{name}]\ncommand = [\"true\"]\n{keys}\n");
     }
-    let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new(), withheld: Arc::default() });
-    Rc::new(config(text).jobs.into_iter().map(job).collect())
+    config(text).jobs.into_values().collect()
 }
 
-/// How long an attempt takes, in milliseconds: short most often, and now and then longer than a tick lasts.
-pub(super) fn length_ms(spec: &Arc<JobSpec>, dice: &mut Dice) -> u64 {
+/// Three replicas with clocks that are right, and the first file.
+pub(super) fn scenario() -> Scenario {
+    let jobs = file(0);
+    let of_replica = |(_, labels): &(_, &[&str])| File {
+        jobs: Rc::clone(&jobs),
+        hash: String::new(),
+        drain: Duration::from_secs(20),
+        max_running: None,
+        labels: labels.iter().map(|label| label.parse().expect("a label")).collect(),
+    };
+    let files: Vec<File> = REPLICAS.iter().map(of_replica).collect();
+    Scenario {
+        memory: Memory::Forgetful,
+        replicas: REPLICAS.len(),
+        names: REPLICAS.iter().map(|(name, _)| NodeName::parse(name).expect("a name")).collect(),
+        long_file: files[0].clone(),
+        files,
+        is_limited: false,
+        is_stretched: false,
+        lengths: jobs.iter().map(length).collect(),
+        clocks: (0..=REPLICAS.len()).map(|_| Clock::new(0, false)).collect(),
+    }
+}
+
+/// How long an attempt takes: now and then longer than a tick lasts.
+fn length(spec: &Arc<JobSpec>) -> Length {
     let longest = match spec.name.as_str() {
         "skips" => 15 * 60_000,
         "waits" => 22 * 60_000,
@@ -57,5 +84,5 @@ pub(super) fn length_ms(spec: &Arc<JobSpec>, dice: &mut Dice) -> u64 {
         "retries" => 5 * 60_000,
         _ => 90_000,
     };
-    if dice.percent(70) { dice.between(0, 20_000) } else { dice.between(0, longest) }
+    Length::MostlyShort(longest)
 }

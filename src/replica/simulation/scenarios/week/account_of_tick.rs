@@ -7,13 +7,10 @@ use crate::lease::HistoryEntry;
 use crate::replica::simulation::world::clock::Moment;
 use crate::time::UtcMillis;
 
-use super::account::InForce;
-use super::course::Run;
+use super::WEEK;
+use super::account::{Account, InForce, PastRun};
+use super::jobs::LEASE;
 use super::log::Span;
-use super::world::World;
-
-/// As in jobs.rs.
-const LEASE: Duration = Duration::from_secs(60);
 
 /// After an outage, a start, or the loss of a lock, nothing is granted for a lease, and the next claim may come a
 /// little later.
@@ -29,7 +26,7 @@ fn moment(at: UtcMillis) -> Moment {
     Moment(u64::try_from(at.0 - Moment(0).utc().0).unwrap_or_default())
 }
 
-impl World {
+impl Account<'_> {
     /// What is wrong with the only record of a tick.
     pub(super) fn is_wrong(
         &self,
@@ -47,20 +44,20 @@ impl World {
         if let Some(run) = entry.run {
             let its = self.runs.iter().find(|its| its.lease.run == run);
             return its.map_or_else(
-                || (!self.store.unheard.contains(&run)).then(|| "tells of a run that never was".to_owned()),
+                || (!self.log.unheard.contains(&run)).then(|| "tells of a run that never was".to_owned()),
                 |its| self.is_wrong_run(spec, its, entry),
             );
         }
         match (entry.outcome, entry.reason) {
             (Outcome::Skipped, Some(Reason::Paused)) => {
-                let pauses = self.log.pauses.get(in_force.job).into_iter().flatten();
+                let pauses = self.log.pauses.get(&in_force.job).into_iter().flatten();
                 let at = Span::at(moment(entry.finished));
                 (!pauses.into_iter().any(|span| span.meets(at))).then(|| "was not paused".to_owned())
             }
             (Outcome::Skipped, Some(Reason::Overlap)) => {
                 let around = Span { from: Moment(came.0.saturating_sub(1_000)), to: came.plus(SLACK) };
                 // A replica that did not receive its grant, and claims again, counts as running from its grant on.
-                let held = |run: &Run| Span { from: moment(run.lease.started), ..alive(run) };
+                let held = |run: &PastRun<'_>| Span { from: moment(run.lease.started), ..alive(run) };
                 let was_alive = self.runs_of(in_force).any(|run| held(run).meets(around));
                 let may = spec.overlap == Overlap::Skip && was_alive;
                 (!may).then(|| "was skipped, and nothing ran".to_owned())
@@ -76,11 +73,11 @@ impl World {
         }
     }
 
-    fn runs_of<'a>(&'a self, in_force: &'a InForce<'_>) -> impl Iterator<Item = &'a Run> {
-        self.runs.iter().filter(|run| run.job == *in_force.job)
+    fn runs_of<'a>(&'a self, in_force: &'a InForce<'_>) -> impl Iterator<Item = &'a PastRun<'a>> {
+        self.runs.iter().filter(|run| run.job == in_force.job)
     }
 
-    fn is_wrong_run(&self, spec: &JobSpec, run: &Run, entry: &HistoryEntry) -> Option<String> {
+    fn is_wrong_run(&self, spec: &JobSpec, run: &PastRun<'_>, entry: &HistoryEntry) -> Option<String> {
         let (ended, verdict) = run.ended?;
         if (run.lease.tick, Some(run.lease.fence)) != (entry.tick, entry.fence) {
             return Some("tells of another run".to_owned());
@@ -113,7 +110,7 @@ impl World {
     fn is_wrong_reason(&self, in_force: &InForce<'_>, reason: Reason, told: Span) -> Option<String> {
         let is_right = match reason {
             Reason::StoreUnreachable => {
-                let lost = self.store.lost.get(in_force.job).into_iter().flatten().map(|at| moment(*at));
+                let lost = self.log.lost.get(&in_force.job).into_iter().flatten().copied();
                 let outages = self.log.outages.iter().copied();
                 outages.chain(lost.map(Span::at)).any(|span| span.meets(told))
             }
@@ -123,7 +120,7 @@ impl World {
             Reason::Edited => {
                 in_force.phase.last >= told.from || in_force.next.is_some_and(|next| next.from <= told.to)
             }
-            Reason::Abandoned => !self.store.unheard.is_empty(),
+            Reason::Abandoned => !self.log.unheard.is_empty(),
             _ => false,
         };
         (!is_right).then(|| "is not missed for that reason".to_owned())
@@ -139,7 +136,7 @@ impl World {
             CatchUp::None => came.plus(spec.start_deadline_of(tick)),
         };
         // To check each of thousands of runs, for each moment, would take longer than the week.
-        let near: Vec<&Run> =
+        let near: Vec<&PastRun<'_>> =
             self.runs_of(in_force).filter(|run| run.started <= until && busy_until(run) >= came).collect();
         let is_busy = |at: Moment| near.iter().any(|run| run.started <= at && at <= busy_until(run));
         let is_free = |at: Moment| !is_busy(at) && !self.is_out(at) && !self.nobody_at(in_force, at);
@@ -150,9 +147,9 @@ impl World {
     /// The seats whose replicas carry the job's labels.
     fn fit<'a>(&'a self, in_force: &InForce<'a>) -> impl Iterator<Item = usize> + 'a {
         let labels = &in_force.phase.spec.only_on;
-        let carries = |seat: usize, label: &str| self.seats[seat].labels.contains(&label);
-        let is_fit = move |seat: &usize| labels.iter().all(|label| carries(*seat, label.as_str()));
-        (0..self.seats.len()).filter(is_fit)
+        let files = &self.world.scenario.files;
+        let is_fit = move |seat: &usize| labels.iter().all(|label| files[*seat].labels.contains(label));
+        (0..files.len()).filter(is_fit)
     }
 
     fn was_away(&self, seat: usize, during: Span) -> bool {
@@ -180,15 +177,15 @@ fn miscounted(spec: &JobSpec, entry: &HistoryEntry) -> Option<String> {
 }
 
 /// Until when the lock of a run may have stood in the way of the next.
-fn busy_until(run: &Run) -> Moment {
+fn busy_until(run: &PastRun<'_>) -> Moment {
     let to = alive(run).to;
     let is_told = run.recorded.is_some_and(|told| told.since(to) < SLACK);
     if is_told { to } else { to.plus(LEASE + RECOVERY) }
 }
 
 /// From when to when something of the run was there.
-fn alive(run: &Run) -> Span {
-    Span { from: run.started, to: run.ended.map_or(super::world::WEEK, |(at, _)| at) }
+fn alive(run: &PastRun<'_>) -> Span {
+    Span { from: run.started, to: run.ended.map_or(WEEK, |(at, _)| at) }
 }
 
 /// Moments of the span, close enough to each other.
