@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use solocron::lease::{Answer, LeaseInstant, Memory, Open};
 
-use crate::book::{Book, MEMORIES, held_for, is_won, secs, tick};
+use crate::book::{Book, MEMORIES, at, held_for, is_won, secs, tick};
 use crate::sample::LEASE;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -60,6 +60,23 @@ fn a_lease_that_somebody_holds_or_may_hold_is_not_forgotten() {
 }
 
 #[test]
+fn a_wait_begins_anew_with_each_loss_because_the_holder_may_have_renewed_in_between() {
+    let mut book = long(Memory::Forgetful);
+    let lease = crate::sample::lease(book.record());
+    let forgets = |book: &mut Book| {
+        book.record = None;
+        book.new_era();
+        book.open(|open| open.caller.largest_lease = LONG);
+    };
+    forgets(&mut book);
+    book.pass(LONG / 2);
+    assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
+    let held_until = book.lease_end(600);
+    forgets(&mut book);
+    assert!(book.record().locked_until >= held_until, "the store does not know that holder, but it lives");
+}
+
+#[test]
 fn a_record_that_was_never_granted_waits_for_as_long_as_anybody_remembers() {
     for memory in MEMORIES {
         let mut book = Book::new(memory);
@@ -85,6 +102,45 @@ fn a_wait_that_is_over_is_not_remembered() {
     assert_eq!(book.record().lease, LONG, "who has just come cannot tell that it is over");
     book.open(|open| (open.files_agree, open.caller.calm) = (true, LONG));
     assert_eq!(book.record().lease, LEASE);
+}
+
+#[test]
+fn a_wait_for_a_holder_that_the_store_forgot_is_not_remembered_when_it_is_over() {
+    let mut book = long(Memory::Forgetful);
+    finish(&mut book);
+    book.new_era();
+    book.open(agreed);
+    book.pass(LONG);
+    for (calm, lease) in [(LONG - secs(1), LONG), (LONG, LEASE)] {
+        book.open(|open| {
+            agreed(open);
+            open.caller.calm = calm;
+        });
+        assert_eq!(book.record().lease, lease, "calm for {calm:?}");
+    }
+    assert!(is_won(&book.claim(tick(600.0), |_| {})), "nobody waits for it again");
+}
+
+#[test]
+fn a_long_lease_from_before_a_loss_is_forgotten_beside_a_run_granted_after_it() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.open(agreed);
+        book.pass(LONG);
+        let answer = book.claim(tick(600.0), |claim| {
+            (claim.caller.largest_lease, claim.caller.calm) = (LONG, LONG);
+        });
+        assert!(is_won(&answer), "{answer:?}");
+        let lease = crate::sample::lease(book.record());
+        for (calm, told) in [(LONG - secs(1), LONG), (LONG, LEASE)] {
+            book.renew(&lease);
+            book.open(|open| {
+                agreed(open);
+                (open.caller.calm, open.caller.latest_store_time) = (calm, at(-1.0));
+            });
+            assert_eq!(book.record().lease, told, "calm for {calm:?}");
+        }
+    }
 }
 
 #[test]

@@ -31,13 +31,26 @@ impl Transition<'_> {
         }
     }
 
-    /// Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era:
-    /// then no caller holds one. If a record that was never granted has waited for that lease, its wait ends earlier by the
-    /// difference. A caller that still remembers the longer lease adds the same difference again, and the wait stays over.
+    /// Raises the record's lease to the longest that the caller remembers, so that all other callers wait as long. Once the
+    /// caller has watched the store for as long, nobody holds that lease under a lock that the store forgot: then the record
+    /// tells the lease of the only holder.
+    pub(crate) fn merge_lease(&mut self, open: &Open) {
+        let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
+        let record = self.record_mut();
+        let is_known = record.is_running() && open.caller.calm >= remembered;
+        if record.locked_until > LeaseInstant::FREE && !is_known {
+            record.lease = open.caller.longest_lease(open.lease, record.lease);
+        }
+    }
+
+    /// Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era, or
+    /// a wait for a forgotten holder is over: then no caller holds one. That wait ends earlier by the difference. A caller that
+    /// still remembers the longer lease adds the same difference again, if the record was never granted, and the wait stays
+    /// over.
     pub(crate) fn forget_longer(&mut self, open: &Open) {
         let (lease_now, calm) = (self.server.lease_now, self.calm(&open.caller));
         let record = self.record_mut();
-        let is_waited_for = record.run.is_none() && record.locked_until <= lease_now && calm >= record.lease;
+        let is_waited_for = record.locked_until <= lease_now && calm >= record.lease;
         let is_free = !record.is_running() && (record.locked_until == LeaseInstant::FREE || is_waited_for);
         if open.files_agree && is_free && record.lease > open.lease {
             if record.locked_until != LeaseInstant::FREE {

@@ -247,10 +247,7 @@ impl<'a> Transition<'a> {
             self.wait_for_forgotten(&open.caller, open.lease, self.server.lease_now);
         }
         self.pass_unrecorded(told, &open.caller);
-        let record = self.record_mut();
-        if record.locked_until > LeaseInstant::FREE {
-            record.lease = open.caller.longest_lease(open.lease, record.lease);
-        }
+        self.merge_lease(open);
     }
 
     /// If the record is not settled, raises its floor above the fences that only a silent replica knows. If no clock was ahead,

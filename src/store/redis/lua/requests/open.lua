@@ -57,14 +57,16 @@ if earlier > 0 and not is_opened then
     wait_for_forgotten(largest, lease)
   end
   pass_unrecorded(told, leapt, expect)
-  if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
+  -- Once the caller has watched the store for as long as it remembers, the record tells the lease of the only holder.
+  local is_known = record.phase == 'running' and number(ARGV[24]) >= remembered
+  if record['until'] > 0 and not is_known then record.lease = longest_of(lease, record.lease, largest) end
   if record.mark ~= mark or record.lease ~= lasts then changed = true end
 end
--- Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era: then
--- no caller holds one. If a record that was never granted has waited for that lease, its wait ends earlier by the difference. A
--- caller that still remembers the longer lease adds the same difference again, and the wait stays over.
+-- Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era, or a
+-- wait for a forgotten holder is over: then no caller holds one. That wait ends earlier by the difference. A caller that still
+-- remembers the longer lease adds the same difference again, if the record was never granted, and the wait stays over.
 local calm = number(ARGV[24]) --[[protection: calm, off: MAX]]
-local is_waited_for = record.run == '' and record['until'] <= now and calm >= record.lease
+local is_waited_for = record['until'] <= now and calm >= record.lease
 local is_free = record.phase ~= 'running' and (record['until'] == 0 or is_waited_for)
 if ARGV[23] == '1' and is_free and record.lease > lease then
   if record['until'] > 0 then record['until'] = math.max(record['until'] - (record.lease - lease), 1) end
