@@ -248,6 +248,18 @@ fn what_was_lost_stays_to_be_told_where_a_tick_before_it_that_was_open_does_not_
 }
 
 #[test]
+fn what_was_lost_after_an_open_tick_has_its_entry_as_has_what_was_lost_before_it() {
+    let mut book = with_leaps(115.0, 0.0, &[(50.0, 65.0, "!")]);
+    assert!(is_won(&book.claim(tick(60.0), |claim| claim.prev = Some(tick(30.0)))));
+    assert!(covers(&book, 30.0) && !covers(&book, 90.0), "{:?}", book.entries);
+    let run = crate::sample::lease(book.record());
+    book.finish(&run, |_| {});
+    assert!(is_won(&book.claim(tick(120.0), |claim| claim.prev = Some(tick(90.0)))));
+    assert!(covers(&book, 90.0), "{:?}", book.entries);
+    assert_eq!(book.record().lost_after, None);
+}
+
+#[test]
 fn ticks_lost_while_open_are_unknown_and_ticks_unclaimed_since_are_missed() {
     let mut book = with_leaps(HOUR, 0.0, &[(0.0, 65.0, "?"), (65.0, 200.0, "!")]);
     book.record().lost_after = None;

@@ -107,8 +107,11 @@ pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leap
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
     let untold = record.leaps.take_untold(claim.tick.instant());
     let since = record.schedule_since;
-    // If the tick lies in an open leap, ticks after it that the store forgot still need their entry.
     let lost = record.lost_after.take_if(|lost| *lost < claim.tick.instant());
+    if lost.is_some() {
+        // If the tick lies in an open leap, ticks after it that the store forgot still need their entry.
+        record.lost_after = Some(claim.tick.instant()).filter(|tick| *tick < record.mark);
+    }
     let lost = lost.map_or(decided, |lost| lost.max(since).min(decided));
     let goes_on = is_under && since <= decided && lost == decided && !has_leapt && untold.is_empty();
     transition.follows = Some(Tick(decided)).filter(|_| goes_on);

@@ -99,10 +99,11 @@ end
 
 -- Records the ticks between the mark and the claimed one that no replica claimed, or that the store forgot.
 local function pass_over(leaps, marked, is_joined)
-  -- If the tick lies in an open leap, ticks after it that the store forgot still need their entry.
   local lost = marked
   if record.lost and record.lost < tick then
-    lost, record.lost = math.min(math.max(record.lost, record.since), marked), nil
+    lost = math.min(math.max(record.lost, record.since), marked)
+    -- If the tick lies in an open leap, ticks after it that the store forgot still need their entry.
+    record.lost = tick < record.mark and tick or nil
   end
   local passed, is_untold = {}, false
   -- Merges leaps that lie right after each other, if the same is known of their ticks.
