@@ -26,3 +26,5 @@ pub(crate) use rules::early::{EARLY_TOLERANCE, begins, holds_from};
 pub use rules::operator::{Act, Operate, Pausing};
 pub use rules::rerun::Rerun;
 pub use rules::transition::Decision;
+#[cfg(test)]
+pub(crate) use rules::transition::SYNC_TOLERANCE;

@@ -23,6 +23,8 @@ mod procs;
 
 pub use attempt::launch::{Identity, Launch, Streams};
 pub use attempt::preview::Preview;
+#[cfg(test)]
+pub(crate) use attempt::process::HEARING;
 pub use attempt::stop::{RunControl, StopOrder, StopReason, StopSignals};
 pub use attempt::user::has_user;
 pub use attempt::{Birth, Ended, attempt};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::job::RunId;
-use crate::lease::Pace;
+use crate::lease::{Pace, SYNC_TOLERANCE};
 use crate::replica::simulation::scenarios::unkillable::Hindrance;
 use crate::replica::simulation::world::World;
 use crate::replica::simulation::world::process::Process;
@@ -42,7 +42,9 @@ impl World {
             let (what, ago) = (named(&run.lease), self.now.since(run.last_good));
             let lease = run.lease.length;
             let could_renew = self.could_renew(run);
-            if could_renew || ago < lease - lease / DRIFT_DIVISOR {
+            // Rule 1 lets requests pass while the store's clock is off by no more than this: it may have been stepped.
+            let least = lease - lease / DRIFT_DIVISOR - SYNC_TOLERANCE;
+            if could_renew || ago < least {
                 let how = format!("{what}, last renewed {ago:?} before; could be renewed: {could_renew}");
                 return Err(Violation::of(Broken::LockTaken, how));
             }

@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::replica::simulation::world::scenario::LONG_LEASE;
 use crate::replica::simulation::world::{Event, Mend, World};
 
+/// Replicas forget the long lease when they have watched the store for as long, and with the next heartbeats.
+const FORGOTTEN_WITHIN: Duration = LONG_LEASE.saturating_add(Duration::from_secs(10));
+
 impl World {
     /// Starts one or more replicas with a file that has a long lease for every job; any other replica that starts by
     /// then has it, too. Soon the former file is back, and those replicas start again.
@@ -45,9 +48,24 @@ impl World {
             return self.at(Duration::from_secs(1), Event::Mend(Mend::ShortLeases));
         }
         // A run may hold one until its replica is gone, and the lock one more.
-        let over = LONG_LEASE + Duration::from_secs(10);
-        self.trouble(over);
-        self.at(over, Event::Mend(Mend::Forgotten));
+        self.trouble(FORGOTTEN_WITHIN);
+        self.at(FORGOTTEN_WITHIN, Event::Mend(Mend::Forgotten));
+    }
+
+    /// Nobody waits for the long lease any more, if replicas have watched the store for as long. Until then, whatever keeps
+    /// them from watching makes them wait for it once more: a holder that they do not hear may have renewed meanwhile.
+    /// Replicas whose files differ never know that no file has it.
+    pub(super) fn forget_long_leases(&mut self) {
+        let files = &self.scenario.files[..self.scenario.replicas];
+        if files.iter().any(|file| file.hash != files[0].hash) {
+            return;
+        }
+        let disturbed = self.hindrances.iter().map(|hindrance| hindrance.until).max().unwrap_or_default();
+        let over = disturbed.plus(FORGOTTEN_WITHIN).max(self.delicate);
+        if over > self.now {
+            return self.at_moment(over, Event::Mend(Mend::Forgotten));
+        }
+        self.scenario.is_stretched = false;
     }
 
     /// Whether a replica may be killed: others remember, and no frozen guard is left without a replica. Nothing could

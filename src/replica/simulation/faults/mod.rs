@@ -273,7 +273,7 @@ impl World {
             Mend::Pace(clock) => self.pace_changed(clock),
             Mend::Guest(job) => return self.begin_visit(job),
             Mend::ShortLeases => self.load_short_leases(),
-            Mend::Forgotten => self.scenario.is_stretched = false,
+            Mend::Forgotten => self.forget_long_leases(),
         }
         Ok(())
     }

@@ -86,6 +86,11 @@ fn what_a_store_forgot_while_a_mark_lay_ahead_has_its_entry() {
 }
 
 #[test]
+fn what_a_store_forgot_before_and_after_a_tick_that_is_open_again_has_its_entry() {
+    holds_from(4_885, "what_a_store_forgot_before_and_after", Course::usual(Memory::Forgetful));
+}
+
+#[test]
 fn ticks_forgotten_while_the_stores_clock_is_ahead_get_entries_but_none_early() {
     let menu = &[Fault::StoreAhead, Fault::Failover, Fault::Restart];
     holds("ticks_forgotten_while_the_stores_clock_is_ahead", Memory::Forgetful, menu);
@@ -115,4 +120,10 @@ fn a_store_that_goes_back_within_its_life_is_found_out_before_a_tick_runs_again(
 #[test]
 fn a_lease_that_was_long_for_a_while_costs_that_lease_and_no_more() {
     holds_everywhere("a_lease_that_was_long_for_a_while", &[Fault::LongLease]);
+}
+
+#[test]
+fn a_long_lease_is_forgotten_beside_runs_that_follow_one_another() {
+    let menu = &[Fault::LongLease, Fault::Restart, Fault::Emptied];
+    holds_everywhere("a_long_lease_is_forgotten_beside_runs", menu);
 }

@@ -258,7 +258,7 @@ impl Node {
     }
 
     /// Nothing is left of a run that was started.
-    pub(crate) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
+    pub(crate) fn run_ended(&mut self, run: RunId, verdict: Verdict, ago: Duration, reads: Reads) {
         self.reads = reads;
         let Some(lock) = self.locks.get_mut(&run) else { return };
         match lock.retries.pause_after(lock.attempt, verdict.outcome) {
@@ -269,7 +269,7 @@ impl Node {
             }
             _ => {
                 let was_stuck = lock.is_stuck;
-                self.run_over(run, Ended { was_stuck, ..ended_at(reads.wall, verdict) });
+                self.run_over(run, Ended { was_stuck, ago, ..ended_at(reads.wall.minus(ago), verdict) });
             }
         }
         self.take_in_all();

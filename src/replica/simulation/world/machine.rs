@@ -93,8 +93,10 @@ impl World {
             }
             Happening::Ended(run, verdict) => {
                 let its = self.witness.runs.iter_mut().rev().find(|process| process.lease.run == run);
-                its.expect("what has ended was started").learned = self.now;
-                node.run_ended(run, verdict, reads);
+                let its = its.expect("what has ended was started");
+                let clock = &self.scenario.clocks[self.scenario.clock_of(seat)];
+                let ago = its.learn_end(self.now, reads.boot.since(clock.boot(its.ends)));
+                node.run_ended(run, verdict, ago, reads);
             }
             Happening::Stepped => {}
             Happening::Ordered(order) => {

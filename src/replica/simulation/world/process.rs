@@ -8,7 +8,7 @@ use crate::lease::{Lease, Protection};
 use crate::replica::recovery::orphans::Seen;
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::world::{Event, Happening, World};
-use crate::run::StopReason;
+use crate::run::{HEARING, StopReason};
 use crate::time::BootInstant;
 
 use super::clock::Moment;
@@ -42,7 +42,7 @@ pub(crate) struct Process {
     /// How it ends, as things stand.
     pub(crate) verdict: Verdict,
     pub(crate) is_over: bool,
-    /// When its replica learned that it is over.
+    /// When its replica learned that it is over, if no guard told when that was.
     pub(crate) learned: Moment,
     pub(crate) guard: Guard,
     /// The deadline that the guard received last; below, when it received that, and how long that was before it.
@@ -149,6 +149,16 @@ impl Process {
     pub(crate) fn lose_guard(&mut self, now: Moment, dice: &mut Dice) -> bool {
         self.guard = Guard::Dead;
         self.stop(now, Duration::ZERO, StopReason::GuardLost, dice)
+    }
+
+    /// Its replica learns that it is over. Returns how long ago that was, as far as the replica knows: its guard tells, and
+    /// without one it has just ended.
+    pub(crate) fn learn_end(&mut self, now: Moment, ago: Duration) -> Duration {
+        if self.guard == Guard::Dead {
+            self.learned = now;
+            return Duration::ZERO;
+        }
+        if ago > HEARING { ago } else { Duration::ZERO }
     }
 
     /// Whether it was interrupted, as far as that is recorded: by its replica, or because its lock was lost.

@@ -27,7 +27,7 @@ use super::state::ChildExit;
 use super::stop::{RunControl, StopOrder};
 
 /// If a report is read later than this after its event, the replica was frozen in between.
-const HEARING: Duration = Duration::from_secs(1);
+pub(crate) const HEARING: Duration = Duration::from_secs(1);
 
 /// The processes of a run under their guard.
 #[derive(Debug)]
