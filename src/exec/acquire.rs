@@ -3,8 +3,10 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use crate::job::{Fence, RunId};
-use crate::lease::{Answer, Holder};
+use crate::hold::give_back::Doubt;
+use crate::hold::lock_request::{LockRequest, LockTerms, Won};
+use crate::job::{Cause, JobSpec, Tick};
+use crate::lease::{Answer, Caller, Holder, Manual, Reply};
 use crate::store::StoreError;
 use crate::time::{BootInstant, UtcMillis};
 
@@ -24,12 +26,12 @@ const MISSES: u32 = 5;
 /// The requests of one `exec` for its lock.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
-    /// The run that would start.
-    run: RunId,
+    /// The request of the run that would start.
+    request: LockRequest,
+    /// What the command sees as its tick: the time of the first request.
+    tick: Option<Tick>,
     /// Whether a request is under way.
     under_way: bool,
-    /// Whether a request that got no answer may have been granted.
-    unsure: bool,
     /// Until when to wait for a lock with a known holder.
     until: BootInstant,
     /// Until when to wait for a lock without a known holder.
@@ -60,7 +62,7 @@ pub(crate) enum Next {
     /// At this instant read the store's clock and era, open the record, and request the lock.
     LearnAt(BootInstant),
     /// The lock is granted.
-    Start { fence: Fence, tries: u32, started: UtcMillis },
+    Start,
     /// Give up.
     Leave(AcquireError),
 }
@@ -80,9 +82,9 @@ impl Asking {
     /// Begins now; waits for a held lock until `until`.
     pub(crate) fn begin(until: BootInstant) -> Self {
         Self {
-            run: RunId::new(),
+            request: LockRequest::new(),
+            tick: None,
             under_way: false,
-            unsure: false,
             until,
             settled_by: None,
             failing_since: None,
@@ -90,15 +92,35 @@ impl Asking {
         }
     }
 
-    /// Records that a request is sent; returns the run that it is for.
-    pub(crate) fn asks(&mut self) -> RunId {
+    /// Returns the request to send at `now`, by the store's clock. `job` is the job of the file that would run.
+    pub(crate) fn ask(
+        &mut self,
+        caller: Caller,
+        now: UtcMillis,
+        lease: Duration,
+        job: Option<&JobSpec>,
+    ) -> Manual {
         self.under_way = true;
-        self.run
+        self.request.sent_in(&caller.era);
+        let tick = *self.tick.get_or_insert(Tick(now));
+        // Whether to wait is decided here: a lock that is held is an answer, and makes no entry in the job's history.
+        let rerun_deadline = job.and_then(|job| job.rerun_deadline(tick));
+        Manual { rerun_deadline, ..self.request.manual(caller, tick, now, lease) }
     }
 
-    /// Returns the run whose lock may have been granted without the grant being received.
-    pub(crate) fn doubt(&self) -> Option<RunId> {
-        (self.unsure || self.under_way).then_some(self.run)
+    /// The tick of the run; 0 before the first request.
+    pub(crate) fn tick(&self) -> Tick {
+        self.tick.unwrap_or(Tick(UtcMillis(0)))
+    }
+
+    /// Returns the lock that this reply grants; `None` if it grants none.
+    pub(crate) fn won(&self, reply: &Reply, terms: LockTerms<'_>) -> Option<Won> {
+        self.request.won(reply, self.tick(), Cause::Manual, terms)
+    }
+
+    /// Returns the lock that may have been granted without the grant being received.
+    pub(crate) fn doubt(&self) -> Option<Doubt> {
+        (self.request.unsure || self.under_way).then(|| self.request.doubt())
     }
 
     /// Whether `exec` no longer waits for a held lock.
@@ -123,12 +145,10 @@ impl Asking {
         self.failing_since = None;
         let misses = std::mem::take(&mut self.misses);
         match answer {
-            Answer::Won { fence, tries, started } => {
-                Next::Start { fence: *fence, tries: *tries, started: *started }
-            }
+            Answer::Won { .. } => Next::Start,
             Answer::Held { by, frees_in } => {
-                let is_own = by.as_ref().is_some_and(|holder| holder.run == self.run);
-                self.unsure &= is_own;
+                let is_own = self.request.is_held(by.as_ref());
+                self.request.unsure &= is_own;
                 let held = if is_own { Held::WithoutHolder } else { held() };
                 self.wait(held, *frees_in, now, chance)
             }
@@ -170,7 +190,7 @@ impl Asking {
 
     /// Takes in that the store did not answer a request sent at `asked`.
     pub(crate) fn failed(&mut self, error: &StoreError, asked: BootInstant, now: BootInstant) -> Next {
-        self.unsure |= std::mem::take(&mut self.under_way) && error.may_have_been_applied();
+        self.request.unsure |= std::mem::take(&mut self.under_way) && error.may_have_been_applied();
         let since = *self.failing_since.get_or_insert(asked);
         let limit = since.plus(OUTAGE).max(self.until);
         if now >= limit {
@@ -181,8 +201,7 @@ impl Asking {
 
     /// Continues under a new run id. For a lock that was granted too late to start anything, and is given back.
     pub(crate) fn begin_anew(&mut self, now: BootInstant) -> Next {
-        self.run = RunId::new();
-        self.unsure = false;
+        self.request = LockRequest::new();
         Next::AskAt(now)
     }
 }

@@ -15,9 +15,10 @@ use crate::hold::granted::Grant;
 use crate::hold::handle::LockHandle;
 use crate::hold::holder::keep;
 use crate::hold::lease_file::LeaseFile;
+use crate::hold::lock_request::{LockTerms, Won};
 use crate::hold::start_gate::StartGate;
-use crate::job::{Cause, JobName, JobSpec, NodeName, Overlap, RunId, Tick};
-use crate::lease::{Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Reply, Request, ScheduleHash};
+use crate::job::{JobName, JobSpec, NodeName};
+use crate::lease::{Answer, Caller, Deadline, Open, Pace, Reply, Request};
 use crate::run::{Ended, Identity, JobOutput, RunLogs};
 use crate::store::StoreError;
 use crate::store::clock::Known;
@@ -46,10 +47,6 @@ pub(super) struct ExecSession {
     pace: Pace,
     lease: Duration,
     kill_grace: Duration,
-    /// What the command sees as its tick: the time of the first request.
-    tick: Option<Tick>,
-    /// The run that is requested now, and the era in which it was requested first.
-    era: Option<(RunId, Era)>,
     /// What was last logged about the wait for the lock: its holder, if known.
     told: Option<Option<NodeName>>,
 }
@@ -86,8 +83,6 @@ impl ExecSession {
             pace,
             lease,
             kill_grace,
-            tick: None,
-            era: None,
             told: None,
         }
     }
@@ -117,7 +112,7 @@ impl ExecSession {
                     }
                 }
                 Next::Leave(refusal) => return Err(refusal),
-                Next::Start { .. } => unreachable!("only a request for the lock starts anything"),
+                Next::Start => unreachable!("only a request for the lock starts anything"),
             }
         }
     }
@@ -143,22 +138,8 @@ impl ExecSession {
 
     /// Requests the lock once.
     async fn ask(&mut self) -> Result<Box<Grant>, Next> {
-        let run = self.asking.asks();
         let now = self.context.store_time();
-        let (caller, tick) = (self.caller(), *self.tick.get_or_insert(Tick(now)));
-        let era = self.first_era(run, &caller.era);
-        let manual = Manual {
-            caller,
-            run,
-            tick,
-            asked: now,
-            order: None,
-            lease: self.lease,
-            // Whether to wait is decided by `exec`: a lock that is held is an answer, and makes no entry in the job's
-            // history.
-            overlap: Overlap::Wait,
-            rerun_deadline: self.job.as_ref().and_then(|job| job.rerun_deadline(tick)),
-        };
+        let manual = self.asking.ask(self.caller(), now, self.lease, self.job.as_deref());
         let sent = self.context.clock.boot();
         let reply = match self.context.store.submit(&self.lock, &Request::Manual(manual)).await {
             Ok(reply) => reply,
@@ -167,42 +148,32 @@ impl ExecSession {
         self.context.store_clock.hear(&reply);
         let held = self.holder_of(&reply).await;
         let next = self.asking.answered(&reply.answer, || held, self.context.clock.boot(), chance());
-        let Next::Start { fence, tries, started } = next else {
+        let schedule = self.job.as_ref().map(|job| &job.schedule);
+        let terms = LockTerms { node: &self.context.node, length: self.lease, schedule };
+        let Some(won) = self.asking.won(&reply, terms) else {
             if let Next::AskAt(_) = next {
-                self.tell_wait(&reply.answer, tick);
+                self.tell_wait(&reply.answer);
             }
             return Err(next);
         };
-        let lease = Lease {
-            run,
-            fence,
-            tick,
-            length: self.lease,
-            node: self.context.node.clone(),
-            cause: Cause::Manual,
-            tries,
-            started,
-            schedule_hash: self.schedule_hash(),
-            mark: reply.mark.unwrap_or_default(),
-            prev: None,
-        };
         let deadline = Deadline::granted(self.pace, sent);
         if deadline.is_over(self.context.clock.boot()) {
-            self.abandon(Doubt { run, era, edited: false }).await;
+            self.abandon(won.doubt()).await;
             return Err(self.asking.begin_anew(self.context.clock.boot()));
         }
         let store_watch = Arc::clone(&self.store_watch);
         self.tasks.spawn(async move { store_watch.announce().await });
-        Ok(Box::new(self.grant(lease, deadline, sent, era)))
+        Ok(Box::new(self.grant(won, deadline, sent)))
     }
 
-    fn grant(&self, lease: Lease, deadline: Deadline, sent: BootInstant, era: Era) -> Grant {
+    fn grant(&self, won: Won, deadline: Deadline, sent: BootInstant) -> Grant {
+        let Won { lease, era, waited } = won;
         let (job, tick) = (self.job.as_ref(), lease.tick);
         let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
         let identity = Identity::of(&self.lock, &lease, local);
         let launch = self.work.launch(identity, self.kill_grace, self.pace.loss_grace());
         let (retries, start_gate) = (Retries::default(), StartGate::default());
-        Grant { launch, retries, lease, deadline, sent, start_gate, era, waited: false }
+        Grant { launch, retries, lease, deadline, sent, start_gate, era, waited }
     }
 
     /// Returns the holder of a lock that is held. Reads the record only where that decides whether to wait for the lock.
@@ -237,9 +208,8 @@ impl ExecSession {
     /// Gives back what may have been granted without the grant being received.
     pub(super) async fn give_back(&mut self) {
         self.tasks.shutdown().await;
-        if let Some(run) = self.asking.doubt() {
-            let era = self.first_era(run, &self.context.store_clock.era());
-            self.abandon(Doubt { run, era, edited: false }).await;
+        if let Some(doubt) = self.asking.doubt() {
+            self.abandon(doubt).await;
         }
     }
 
@@ -249,29 +219,18 @@ impl ExecSession {
         let _ = tokio::time::timeout(GIVE_BACK_LIMIT, abandoning).await;
     }
 
-    /// Returns the era in which this run was first requested.
-    fn first_era(&mut self, run: RunId, current: &Era) -> Era {
-        if self.era.as_ref().is_none_or(|(of, _)| *of != run) {
-            self.era = Some((run, current.clone()));
-        }
-        self.era.as_ref().map(|(_, era)| era.clone()).unwrap_or_default()
-    }
-
     fn caller(&self) -> Caller {
         let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
         let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
         self.context.caller(known).expect("the store's clock was read before anything is requested")
     }
 
-    fn schedule_hash(&self) -> ScheduleHash {
-        self.job.as_ref().map(|job| ScheduleHash::of(&job.schedule)).unwrap_or_default()
-    }
-
-    fn tell_wait(&mut self, answer: &Answer, tick: Tick) {
+    fn tell_wait(&mut self, answer: &Answer) {
         if let Answer::Held { by, .. } = answer {
             let holder = by.as_ref().map(|holder| holder.node.clone());
             if self.told.replace(holder.clone()) != Some(holder.clone()) {
-                self.context.events.tell(Event::TickHeld { job: self.lock.clone(), tick, holder });
+                let (job, tick) = (self.lock.clone(), self.asking.tick());
+                self.context.events.tell(Event::TickHeld { job, tick, holder });
             }
         }
     }
@@ -279,7 +238,7 @@ impl ExecSession {
     /// Takes in that the store did not answer a request sent at `sent`.
     fn failed(&mut self, error: &StoreError, sent: BootInstant) -> Next {
         self.told = None;
-        let (job, tick) = (self.lock.clone(), self.tick.unwrap_or(Tick(UtcMillis(0))));
+        let (job, tick) = (self.lock.clone(), self.asking.tick());
         self.context.events.tell(Event::TickUndecided { job, tick, error: error.to_string() });
         self.asking.failed(error, sent, self.context.clock.boot())
     }

@@ -8,6 +8,7 @@ pub(crate) mod granted;
 pub(crate) mod handle;
 pub(crate) mod holder;
 pub(crate) mod lease_file;
+pub(crate) mod lock_request;
 mod pacing;
 pub(crate) mod start_gate;
 

@@ -18,7 +18,7 @@ pub use cluster::roster::Roster;
 pub use control::manual::{is_order_void, order_waits};
 pub use facts::{ReplicaFacts, TicksWaiting};
 pub use replica::{Alive, LoadedFile, Reload, Replica};
-pub use tick::action::{Action, Bid, Finding, Won};
+pub use tick::action::{Action, Bid, Finding};
 pub use tick::claiming::Contest;
 pub use tick::eligibility::Eligibility;
 pub use tick::next_ticks::{Coming, NextTicks};

@@ -197,25 +197,25 @@ impl Core {
         self.capacity.take(job);
         let definition = self.jobs.get(job).expect("only a job of the file is contested");
         let spec = Arc::clone(&definition.spec);
-        let lease = won.lease(&spec, &self.node);
+        let Won { lease, era, waited } = won;
+        let (run, tick) = (lease.run, lease.tick);
         let identity = Identity {
             attempt: first_attempt(&spec, lease.tries),
-            ..Identity::of(&spec.name, &lease, spec.schedule.local_text(won.tick))
+            ..Identity::of(&spec.name, &lease, spec.schedule.local_text(tick))
         };
         let grant = Grant {
             launch: Launch::new(&spec, definition.env.clone(), Arc::clone(&definition.withheld), identity),
             retries: Retries::of(&spec),
             lease,
             deadline: Deadline::of_job(&spec, sent),
-            era: won.era,
-            waited: won.waited,
+            era,
+            waited,
             sent,
             start_gate: StartGate::default(),
         };
-        let run = won.run;
         self.runs.insert(run, OwnRun::new(spec.name.clone(), spec.kill_grace));
         self.past.noted.insert(spec.name.clone());
-        let start_deadline = spec.start_deadline_of(won.tick);
+        let start_deadline = spec.start_deadline_of(tick);
         let (decided, is_last_attempt) = (self.at.boot, self.draining);
         let start = RunStart { grant, start_deadline, decided, is_last_attempt };
         self.effects.push(Effect::Start(Box::new(start)));

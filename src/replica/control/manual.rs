@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::job::{Cause, JobName, JobSpec, RunId, Tick};
-use crate::lease::{Answer, Deadline, Era, Manual, Record, Reply};
+use crate::lease::{Answer, Deadline, Manual, Record, Reply};
 use crate::replica::core::{Core, Effect};
-pub(crate) use crate::replica::tick::action::{Doubt, Won};
+pub(crate) use crate::replica::tick::action::{LockRequest, LockTerms};
 use crate::replica::tick::eligibility::Eligibility;
 use crate::store::StoreError;
 use crate::time::{BootInstant, UtcMillis};
@@ -39,14 +39,10 @@ pub(crate) struct Order {
     tick: Tick,
     /// When it was given, by the store's clock.
     at: UtcMillis,
-    /// The run that would start here.
-    run: RunId,
+    /// The request that takes it.
+    request: LockRequest,
     /// Whether a request is under way.
     asking: bool,
-    /// Whether a request that got no answer may have been granted.
-    unsure: bool,
-    /// The era in which the lock was first requested for it.
-    era: Era,
     /// The definition of the job in the newest request for it: a grant is for the lease of that definition.
     spec: Option<Arc<JobSpec>>,
 }
@@ -61,21 +57,15 @@ impl Order {
             id: record.order?,
             tick: record.order_tick?,
             at: record.order_at?,
-            run: RunId::new(),
+            request: LockRequest::new(),
             asking: false,
-            unsure: false,
-            era: Era::default(),
             spec: None,
         })
     }
 
-    fn doubt(&self) -> Doubt {
-        Doubt { run: self.run, era: self.era.clone(), edited: false }
-    }
-
     /// Whether its lock may be granted to this replica at any moment, or already is.
     pub(crate) fn may_be_granted(&self) -> bool {
-        self.asking || self.unsure
+        self.asking || self.request.unsure
     }
 }
 
@@ -110,7 +100,8 @@ impl Core {
             return;
         };
         // What may have been granted was requested with that definition, and is requested with it again.
-        let spec = order.spec.clone().filter(|_| order.unsure).unwrap_or_else(|| Arc::clone(contest.spec()));
+        let spec =
+            order.spec.clone().filter(|_| order.request.unsure).unwrap_or_else(|| Arc::clone(contest.spec()));
         if order.asking {
             return;
         }
@@ -118,7 +109,7 @@ impl Core {
             return self.drop_order(job);
         }
         if self.health.roster.standing(&spec, self.capacity.has_slot_for(job)) != Eligibility::Takes
-            && !order.unsure
+            && !order.request.unsure
         {
             // Other replicas may have the labels, or a free slot.
             return;
@@ -126,20 +117,14 @@ impl Core {
         let caller = self.store_clock.caller(&self.node, self.at.boot, contest.known());
         let Some(caller) = caller else { return };
         order.asking = true;
-        if !order.unsure {
-            order.era = caller.era.clone();
-            order.spec = Some(Arc::clone(&spec));
-        }
+        order.request.sent_in(&caller.era);
+        order.spec = Some(Arc::clone(&spec));
         self.capacity.take(job);
         let manual = Manual {
-            caller,
-            run: order.run,
-            tick: order.tick,
-            asked: order.at,
             order: Some(order.id),
-            lease: spec.lease,
             overlap: spec.overlap,
             rerun_deadline: contest.rerun_deadline(&spec, order.tick),
+            ..order.request.manual(caller, order.tick, order.at, spec.lease)
         };
         self.effects.push(Effect::RequestManualRun { job: job.clone(), manual: Box::new(manual) });
     }
@@ -152,17 +137,19 @@ impl Core {
         sent: BootInstant,
         result: Result<Reply, StoreError>,
     ) {
-        let Some(order) = self.notices.orders.get_mut(job).filter(|order| order.run == run) else { return };
+        let Some(order) = self.notices.orders.get_mut(job).filter(|order| order.request.run == run) else {
+            return;
+        };
         order.asking = false;
-        self.obey(job, run, sent, result);
+        self.obey(job, sent, result);
     }
 
-    fn obey(&mut self, job: &JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError>) {
+    fn obey(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
         let Some(order) = self.notices.orders.get_mut(job) else { return };
         let reply = match result {
             Ok(reply) => reply,
             Err(error) => {
-                order.unsure |= error.may_have_been_applied();
+                order.request.unsure |= error.may_have_been_applied();
                 if self.draining {
                     self.drop_order(job);
                 }
@@ -176,15 +163,9 @@ impl Core {
             contest.hear_of_rerun(reply.rerun.as_ref(), now);
         }
         match reply.answer {
-            Answer::Won { fence, tries, started } => {
-                let Order { tick, era, spec, .. } = order.clone();
-                let mark = reply.mark.unwrap_or_default();
-                let won =
-                    Won { run, tick, fence, cause: Cause::Manual, tries, started, era, mark, waited: false };
-                self.take(job, spec.as_ref(), won, sent);
-            }
+            Answer::Won { .. } => self.take(job, &reply, sent),
             // The lock may have been granted to an earlier request for this order.
-            Answer::Held { by, .. } => order.unsure &= by.is_some_and(|holder| holder.run == run),
+            Answer::Held { by, .. } => order.request.unsure &= order.request.is_held(by.as_ref()),
             Answer::Unsynced | Answer::NewEra(_) => self.beats_now = true,
             Answer::Consumed(verdict) => {
                 let tick = order.tick;
@@ -204,17 +185,19 @@ impl Core {
     /// Starts the run of an order that was granted to this replica: if there is time left, the job's definition is
     /// still the one of the request, and no run of the job is going here that the store forgot. Otherwise gives the
     /// lock back.
-    fn take(&mut self, job: &JobName, asked_as: Option<&Arc<JobSpec>>, won: Won, sent: BootInstant) {
-        let defined = self.jobs.get(job).map(|job| &job.spec);
-        let spec = asked_as.filter(|spec| defined.is_some_and(|defined| defined == *spec));
-        let deadline = spec.map(|spec| Deadline::of_job(spec, sent));
-        let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.at.boot));
+    fn take(&mut self, job: &JobName, reply: &Reply, sent: BootInstant) {
+        let Some(Order { request, tick, spec: Some(spec), .. }) = self.notices.orders.remove(job) else {
+            return;
+        };
+        let terms = LockTerms::of_job(&spec, &self.node);
+        let won = request.won(reply, tick, Cause::Manual, terms).expect("the answer is a grant");
+        let is_defined = self.jobs.get(job).is_some_and(|job| job.spec == spec);
+        let in_time = is_defined && !Deadline::of_job(&spec, sent).is_over(self.at.boot);
         if self.stopping || !in_time || self.runs_itself(job) {
-            self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
+            self.give_back(job, won.doubt());
         } else {
             self.start(job, won, sent);
         }
-        self.notices.orders.remove(job);
     }
 
     /// Stops requesting an order. What may have been granted is given back.
@@ -222,15 +205,15 @@ impl Core {
         if self.notices.orders.get(job).is_none_or(|order| order.asking) {
             return;
         }
-        if let Some(order) = self.notices.orders.remove(job).filter(|order| order.unsure) {
-            self.give_back(job, order.doubt());
+        if let Some(order) = self.notices.orders.remove(job).filter(|order| order.request.unsure) {
+            self.give_back(job, order.request.doubt());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::lease::Phase;
+    use crate::lease::{Era, Phase};
 
     use super::*;
 

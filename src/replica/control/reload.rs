@@ -80,7 +80,7 @@ impl Core {
         let Some(change) = change else {
             // A new job that is not enabled: its record has to contain that.
             if let Some(spec) = spec {
-                let contest = || Contest::new(Arc::clone(spec), begun);
+                let contest = || Contest::new(Arc::clone(spec), self.node.clone(), begun);
                 self.contests.entry(name.clone()).or_insert_with(contest);
             }
             return;
@@ -98,7 +98,8 @@ impl Core {
             }
             (Change::Starts, Some(contest), Some(spec)) => contest.restart(Arc::clone(spec), now, begun),
             (_, None, Some(spec)) => {
-                self.contests.insert(name.clone(), Contest::since(Arc::clone(spec), now, begun));
+                let contest = Contest::since(Arc::clone(spec), self.node.clone(), now, begun);
+                self.contests.insert(name.clone(), contest);
                 None
             }
             (_, _, None) => None,

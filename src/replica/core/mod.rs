@@ -116,8 +116,8 @@ impl Core {
         let beat = Beat::of(node.clone(), life, hash.clone(), now.wall);
         let mut next_ticks = NextTicks::default();
         next_ticks.plan(jobs.values().map(|job| Arc::clone(&job.spec)), now.wall);
-        let contest =
-            |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), now.boot));
+        let contest = |job: &Job| Contest::new(Arc::clone(&job.spec), node.clone(), now.boot);
+        let contests = jobs.iter().map(|(name, job)| (name.clone(), contest(job))).collect();
         let mut health = StoreHealth::new(store, node.clone(), life, expected_replicas, hash);
         health.roster.carry(labels.clone());
         Self {
@@ -125,7 +125,7 @@ impl Core {
             at: now,
             store_clock,
             effects: Vec::new(),
-            contests: jobs.iter().map(contest).collect(),
+            contests,
             jobs,
             next_ticks: Arc::new(Mutex::new(next_ticks)),
             alarms: BinaryHeap::new(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::job::JobName;
 use crate::lease::Protection;
 use crate::replica::core::{Core, Effect};
-pub(crate) use crate::replica::tick::action::{Doubt, Won};
+pub(crate) use crate::replica::tick::action::Won;
 use crate::store::LIVE_FOR;
 use crate::store::Peer;
 
@@ -20,9 +20,10 @@ impl Core {
     /// Gives back a lock that was granted although a run of the job is going here: the store forgot that run. The new
     /// run starts nothing; the old one learns that its lock is lost when it renews.
     pub(crate) fn refuse(&mut self, job: &JobName, won: Won) {
-        self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
+        let tick = won.lease.tick;
+        self.give_back(job, won.doubt());
         if let Some(contest) = self.contests.get_mut(job) {
-            contest.given_back(won.tick);
+            contest.given_back(tick);
         }
     }
 

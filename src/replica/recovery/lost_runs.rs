@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::events::event::Event;
 use crate::events::peer_event::PeerEvent;
 use crate::events::run_ref::Run;
+use crate::hold::lock_request::LockRequest;
 use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
 use crate::lease::{HistoryEntry, Manual, Record};
 use crate::replica::cluster::down::{Down, DownReplicas};
@@ -195,16 +196,9 @@ impl Core {
             }
             let Some(caller) = self.caller(contest.known()) else { return };
             // An order that does not exist: nothing is granted, but a run whose lock is over is ended (rule 7).
-            let settle = Manual {
-                caller,
-                run: RunId::new(),
-                tick,
-                asked: self.store_time(),
-                order: Some(RunId::new()),
-                lease: contest.spec().lease,
-                overlap: contest.spec().overlap,
-                rerun_deadline: None,
-            };
+            let (lease, overlap) = (contest.spec().lease, contest.spec().overlap);
+            let request = LockRequest::new().manual(caller, tick, self.store_time(), lease);
+            let settle = Manual { order: Some(RunId::new()), overlap, ..request };
             left -= 1;
             let (run, manual) = (lost.run.clone(), Box::new(settle));
             self.effects.push(Effect::SettleLostRun { run, manual });

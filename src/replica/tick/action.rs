@@ -1,24 +1,21 @@
 //! What a job's `Contest` returns: which claim to send, what to do next, and what was learned of a tick.
 
-use crate::job::{Cause, Fence, JobSpec, NodeName, Overlap, Reason, RunId, Tick, Verdict};
-use crate::lease::{Era, Holder, Lease, ScheduleHash};
+use crate::job::{JobSpec, NodeName, Overlap, Reason, Tick, Verdict};
+use crate::lease::Holder;
 use crate::time::{BootInstant, UtcMillis};
 
 pub(crate) use crate::hold::give_back::Doubt;
+pub(crate) use crate::hold::lock_request::{LockRequest, LockTerms, Won};
 
 /// A claim for one tick, under one run id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bid {
-    /// The run that would start.
-    pub run: RunId,
+    /// The request that the claims make.
+    pub request: LockRequest,
     /// The tick.
     pub tick: Tick,
     /// Why this replica cannot run the tick: the store then grants it nothing. `None` if it can.
     pub unfit: Option<Reason>,
-    /// Whether a claim that got no answer may have been applied.
-    pub(crate) unsure: bool,
-    /// The era, as the replica knew it, in which the tick was first claimed.
-    pub(crate) era: Era,
     /// How often in a row the store did not answer.
     pub(crate) failures: u32,
     /// Whether the tick waits for a held lock until its start deadline, as the job does not skip.
@@ -44,11 +41,9 @@ impl Bid {
     /// Returns a bid for the tick, under a new run id.
     pub(crate) fn new(tick: Tick) -> Self {
         Self {
-            run: RunId::new(),
+            request: LockRequest::new(),
             tick,
             unfit: None,
-            unsure: false,
-            era: Era::default(),
             failures: 0,
             waited: false,
             catch_up: false,
@@ -58,18 +53,18 @@ impl Bid {
 
     /// Returns what to abandon when this bid is dropped.
     pub(crate) fn doubt(&self) -> Doubt {
-        Doubt { run: self.run, era: self.era.clone(), edited: self.wanted == Wanted::NoMore }
+        Doubt { edited: self.wanted == Wanted::NoMore, ..self.request.doubt() }
     }
 
     /// Returns the bid after the answer that the lock is held. It stays in doubt if the holder is its own run, which
     /// was granted in an earlier era.
     pub(crate) fn held(self, by: Option<&Holder>) -> Self {
-        if by.is_some_and(|holder| holder.run == self.run) { self } else { self.sure() }
+        if self.request.is_held(by) { self } else { self.sure() }
     }
 
     /// Returns the bid after an answer: nothing of it is in doubt any more.
     pub(crate) fn sure(self) -> Self {
-        Self { unsure: false, failures: 0, ..self }
+        Self { request: LockRequest { unsure: false, ..self.request }, failures: 0, ..self }
     }
 }
 
@@ -98,48 +93,6 @@ pub enum Action {
     GiveBack(Doubt),
     /// Learn the store's clock and era, and check the job again at this instant.
     Resync(UtcMillis),
-}
-
-/// A granted lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Won {
-    /// The run.
-    pub run: RunId,
-    /// Its tick.
-    pub tick: Tick,
-    /// Its fencing token.
-    pub fence: Fence,
-    /// Why it was granted.
-    pub cause: Cause,
-    /// Which grant of the tick this is, from 1.
-    pub tries: u32,
-    /// When its run begins, by the store's clock: when it was granted, or at its tick's instant if that is later.
-    pub started: UtcMillis,
-    /// The era in which it was granted.
-    pub era: Era,
-    /// The job's mark after the grant.
-    pub mark: UtcMillis,
-    /// Whether the tick waited for another run to end.
-    pub waited: bool,
-}
-
-impl Won {
-    /// Returns what the holder has to remember of the lock.
-    pub(crate) fn lease(&self, spec: &JobSpec, node: &NodeName) -> Lease {
-        Lease {
-            run: self.run,
-            fence: self.fence,
-            tick: self.tick,
-            length: spec.lease,
-            node: node.clone(),
-            cause: self.cause,
-            tries: self.tries,
-            started: self.started,
-            mark: self.mark,
-            schedule_hash: ScheduleHash::of(&spec.schedule),
-            prev: spec.schedule.at_or_before(UtcMillis(self.tick.as_millis() - 1)),
-        }
-    }
 }
 
 /// What this replica learned of a tick.

@@ -127,7 +127,7 @@ mod tests {
 
     use crate::job::{Outcome, Verdict};
     use crate::lease::{Answer, Reply};
-    use crate::replica::tick::claiming::tests::{T0, at, contest};
+    use crate::replica::tick::claiming::tests::{T0, at, contest, this_node};
     use crate::time::BootInstant;
 
     use super::*;
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn what_is_caught_up_with_is_left_to_who_can_do_that() {
         let spec = JobSpec { catch_up: CatchUp::Last, ..JobSpec::clone(every_minute().spec()) };
-        let mut contest = Contest::new(Arc::new(spec), BootInstant(Duration::ZERO));
+        let mut contest = Contest::new(Arc::new(spec), this_node(), BootInstant(Duration::ZERO));
         contest.opened(T0, UtcMillis(0), T0);
         contest.stand(WATCHES);
         assert_eq!(contest.wake(at(75_000), at_once), Action::Nothing);
@@ -287,7 +287,7 @@ mod tests {
         contest.failed(true, at(60_010));
         contest.stand(WATCHES);
         let action = contest.wake(at(60_110), at_once);
-        assert!(matches!(&action, Action::GiveBack(doubt) if doubt.run == bid.run), "{action:?}");
+        assert!(matches!(&action, Action::GiveBack(doubt) if doubt.run == bid.request.run), "{action:?}");
         assert_eq!(contest.doubt(), None);
     }
 

@@ -72,7 +72,7 @@ impl Proposal<'_> {
         let spec = self.spec;
         let prev = spec.schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
         Claim {
-            run: bid.run,
+            run: bid.request.run,
             tick: bid.tick,
             prev,
             gap: prev.and_then(|prev| self.gap(prev)),

@@ -3,12 +3,13 @@
 use crate::events::run_ref::Run;
 use crate::hold::give_back::{ABANDON_PAUSE, ABANDON_TRIES, Doubt};
 use crate::hold::holder::HolderInput;
-use crate::job::{JobName, RunId, Tick};
+use crate::job::{JobName, RunId};
 use crate::lease::{Claim, Era, Record, Reply, Request};
 use crate::replica::core::CoreInput;
 use crate::replica::recovery::orphans::{Orphan, Seen};
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::{Answered, Ask, Told};
+use crate::replica::tick::action::Bid;
 use crate::store::{Replied, StoreError};
 use crate::time::BootInstant;
 
@@ -29,9 +30,7 @@ pub(crate) enum Errand {
     },
     ClaimAgain {
         job: JobName,
-        run: RunId,
-        tick: Tick,
-        era: Era,
+        bid: Bid,
         sent: BootInstant,
     },
     Abandon {
@@ -152,8 +151,8 @@ impl Node {
                 self.claim_answered(job, run, sent, reply(answered));
                 self.line_is_free();
             }
-            Errand::ClaimAgain { job, run, tick, era, sent } => {
-                self.claimed_again(&job, run, tick, era, sent, reply(answered));
+            Errand::ClaimAgain { job, bid, sent } => {
+                self.claimed_again(&job, &bid, sent, reply(answered));
             }
             Errand::Abandon { job, doubt, tries, then } => {
                 self.gave_back(job, doubt, tries, then, reply(answered));

@@ -8,14 +8,12 @@ use std::time::Duration;
 
 use crate::exec::acquire::{Asking, Held, Next};
 use crate::hold::attempts::Retries;
-use crate::hold::give_back::Doubt;
 use crate::hold::granted::Grant;
 use crate::hold::holder::HolderInput;
+use crate::hold::lock_request::{LockTerms, Won};
 use crate::hold::start_gate::StartGate;
-use crate::job::{Cause, Overlap, RunId, Tick};
-use crate::lease::{
-    Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Record, Reply, Request, ScheduleHash,
-};
+use crate::job::RunId;
+use crate::lease::{Answer, Caller, Deadline, Open, Pace, Record, Reply, Request};
 use crate::replica::cluster::heartbeat::Exchange;
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::world::clock::Reads;
@@ -36,9 +34,6 @@ pub(crate) struct Visit {
     job: usize,
     asking: Asking,
     dice: Dice,
-    tick: Option<Tick>,
-    /// The run that is requested now, and the era in which it was requested first.
-    era: Option<(RunId, Era)>,
     /// The run that holds the lock.
     holds: Option<RunId>,
     /// The newest notice about the lock.
@@ -65,7 +60,7 @@ pub(crate) enum Step {
     /// Registers the lock.
     Enroll,
     /// Requests the lock.
-    Ask { run: RunId, sent: BootInstant, era: Era },
+    Ask { sent: BootInstant },
     /// Reads the record of a lock that is held, before it gives up.
     Read { reply: Box<Reply> },
     /// Reads whether the record still names it.
@@ -96,8 +91,6 @@ impl World {
             job,
             asking: Asking::begin(reads.boot.plus(patience)),
             dice: Dice::seeded(self.dice.between(0, u64::MAX - 1)),
-            tick: None,
-            era: None,
             holds: None,
             notice: None,
             is_over: false,
@@ -128,7 +121,7 @@ impl Node {
             Next::LearnAt(at) => self.chores.push((at, Chore::GuestLearns)),
             Next::AskAt(at) => self.chores.push((at, Chore::GuestAsks)),
             Next::Leave(_) => self.leave_as_guest(),
-            Next::Start { .. } => unreachable!("only a request for the lock starts anything"),
+            Next::Start => unreachable!("only a request for the lock starts anything"),
         }
     }
 
@@ -137,9 +130,8 @@ impl Node {
         let Some(visit) = &mut self.visit else { return };
         visit.is_over = true;
         let job = visit.job;
-        if let Some(run) = visit.asking.doubt() {
-            let era = visit.first_era(run, &self.store_clock.era());
-            self.abandon(job, Doubt { run, era, edited: false }, None);
+        if let Some(doubt) = visit.asking.doubt() {
+            self.abandon(job, doubt, None);
         }
     }
 
@@ -157,7 +149,7 @@ impl Node {
         let error = answered.as_ref().err().cloned();
         match (step, error) {
             (Step::Watch, Some(_)) => {}
-            (Step::Learn { sent } | Step::Ask { sent, .. }, Some(error)) => self.guest_failed(&error, sent),
+            (Step::Learn { sent } | Step::Ask { sent }, Some(error)) => self.guest_failed(&error, sent),
             (Step::Know | Step::Open | Step::Enroll, Some(error)) => self.guest_failed(&error, boot),
             (Step::Read { reply }, Some(_)) => self.guest_asked(&reply, false),
             (Step::Learn { sent }, None) => {
@@ -179,10 +171,10 @@ impl Node {
                 }
             }
             (Step::Enroll, None) => self.follow(Next::AskAt(boot)),
-            (Step::Ask { run, sent, era }, None) => {
+            (Step::Ask { sent }, None) => {
                 let Ok(reply) = reply(answered) else { return };
                 self.store_clock.hear(&reply);
-                self.guest_asked_for(run, sent, era, reply);
+                self.guest_asked_for(sent, reply);
             }
             (Step::Read { reply }, None) => {
                 let is_silent = |record: &Record| match &reply.answer {
@@ -269,26 +261,14 @@ impl Node {
         let Some(job) = self.visit.as_ref().map(|visit| visit.job) else { return };
         let Some(caller) = self.guest_caller(job) else { return };
         let Some(visit) = &mut self.visit else { return };
-        let run = visit.asking.asks();
-        let tick = *visit.tick.get_or_insert(Tick(asked));
-        let era = visit.first_era(run, &caller.era);
         let spec = &self.jobs[job];
-        let manual = Manual {
-            caller,
-            run,
-            tick,
-            asked,
-            order: None,
-            lease: spec.lease,
-            overlap: Overlap::Wait,
-            rerun_deadline: spec.rerun_deadline(tick),
-        };
+        let manual = visit.asking.ask(caller, asked, spec.lease, Some(&**spec));
         let request = Box::new(Request::Manual(manual));
-        self.send(Ask::Submit(job, request), Errand::Guest(Step::Ask { run, sent, era }));
+        self.send(Ask::Submit(job, request), Errand::Guest(Step::Ask { sent }));
     }
 
     /// The store answered a request for the lock.
-    fn guest_asked_for(&mut self, run: RunId, sent: BootInstant, era: Era, reply: Reply) {
+    fn guest_asked_for(&mut self, sent: BootInstant, reply: Reply) {
         let boot = self.reads.boot;
         let Some(visit) = &mut self.visit else { return };
         let job = visit.job;
@@ -297,30 +277,17 @@ impl Node {
             let step = Step::Read { reply: Box::new(reply) };
             return self.send(Ask::Records(vec![job]), Errand::Guest(step));
         }
-        let Answer::Won { fence, tries, started } = reply.answer else {
+        let spec = Arc::clone(&self.jobs[job]);
+        let Some(won) = visit.asking.won(&reply, LockTerms::of_job(&spec, &self.name)) else {
             return self.guest_asked(&reply, false);
         };
         visit.asking.answered(&reply.answer, || Held::WithoutHolder, boot, 0.0);
-        let tick = visit.tick.unwrap_or(Tick(started));
-        let spec = Arc::clone(&self.jobs[job]);
         let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent);
         if deadline.is_over(boot) {
-            return self.abandon(job, Doubt { run, era, edited: false }, None);
+            return self.abandon(job, won.doubt(), None);
         }
-        let lease = Lease {
-            run,
-            fence,
-            tick,
-            length: spec.lease,
-            node: self.name.clone(),
-            cause: Cause::Manual,
-            tries,
-            started,
-            schedule_hash: ScheduleHash::of(&spec.schedule),
-            mark: reply.mark.unwrap_or_default(),
-            prev: None,
-        };
-        visit.holds = Some(run);
+        let Won { lease, era, waited } = won;
+        visit.holds = Some(lease.run);
         visit.is_over = true;
         let launch = Launch::new(
             &spec,
@@ -329,7 +296,7 @@ impl Node {
             Identity::of(&spec.name, &lease, String::new()),
         );
         let (retries, start_gate) = (Retries::default(), StartGate::default());
-        let grant = Grant { launch, retries, lease, deadline, sent, start_gate, era, waited: false };
+        let grant = Grant { launch, retries, lease, deadline, sent, start_gate, era, waited };
         self.send_only(Ask::Announce(job));
         self.keep_lock(&grant, Duration::ZERO);
     }
@@ -348,15 +315,5 @@ impl Node {
         let chance = f64::from(u32::try_from(visit.dice.between(0, 100)).unwrap_or_default()) / 100.0;
         let next = visit.asking.answered(&reply.answer, held, boot, chance);
         self.follow(next);
-    }
-}
-
-impl Visit {
-    /// `ExecSession::first_era`.
-    fn first_era(&mut self, run: RunId, current: &Era) -> Era {
-        if self.era.as_ref().is_none_or(|(of, _)| *of != run) {
-            self.era = Some((run, current.clone()));
-        }
-        self.era.as_ref().map(|(_, era)| era.clone()).unwrap_or_default()
     }
 }

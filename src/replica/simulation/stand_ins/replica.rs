@@ -1,5 +1,6 @@
 //! Performs what the core of a simulated replica decides: in place of `runtime/perform.rs` and `runtime/errand.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::events::event::Event;
@@ -14,7 +15,7 @@ use crate::replica::recovery::lost_runs::Settled;
 use crate::replica::recovery::orphans::finish_in_mid_run;
 use crate::replica::runtime::errand::PROOF_LIMIT;
 use crate::replica::simulation::world::message::{Answered, Ask, Told};
-use crate::replica::tick::action::{Bid, Won};
+use crate::replica::tick::action::{Bid, LockTerms};
 use crate::store::{self, Pulse, Replied};
 use crate::time::BootInstant;
 
@@ -176,30 +177,21 @@ impl Node {
         let name = self.jobs[job].name.clone();
         let Some(contest) = core.contests.get(&name).filter(|contest| !contest.is_unopened()) else { return };
         let Some(caller) = self.store_clock.caller(&self.name, now.boot, contest.known()) else { return };
-        let (bid, era) = (Bid::new(tick), caller.era.clone());
+        let mut bid = Bid::new(tick);
+        bid.request.sent_in(&caller.era);
         let claim = contest.proposal().claim(&bid, caller, due_time, wall);
-        let errand = Errand::ClaimAgain { job: name, run: bid.run, tick, era, sent: now.boot };
+        let errand = Errand::ClaimAgain { job: name, bid, sent: now.boot };
         self.send(Ask::Submit(job, Box::new(Request::Claim(claim))), errand);
     }
 
-    pub(super) fn claimed_again(
-        &mut self,
-        job: &JobName,
-        run: RunId,
-        tick: Tick,
-        era: Era,
-        sent: BootInstant,
-        reply: Replied,
-    ) {
-        self.note_grant(run, sent, &reply);
+    pub(super) fn claimed_again(&mut self, job: &JobName, bid: &Bid, sent: BootInstant, reply: Replied) {
+        self.note_grant(bid.request.run, sent, &reply);
         let (Ok(reply), now) = (reply, self.now()) else { return };
-        let (Answer::Won { fence, tries, started }, Some(core)) = (&reply.answer, &mut self.core) else {
-            return;
-        };
+        let (Answer::Won { tries, .. }, Some(core)) = (&reply.answer, &mut self.core) else { return };
         let cause = if *tries > 1 { Cause::Rerun } else { Cause::Schedule };
-        let mark = reply.mark.unwrap_or(tick.instant());
-        let (fence, tries, started) = (*fence, *tries, *started);
-        let won = Won { run, tick, fence, cause, tries, started, era, mark, waited: false };
+        let spec = Arc::clone(core.contests[job].spec());
+        let terms = LockTerms::of_job(&spec, &self.name);
+        let Some(won) = bid.request.won(&reply, bid.tick, cause, terms) else { return };
         core.at = now;
         if core.stopping || core.runs_itself(job) {
             core.refuse(job, won);

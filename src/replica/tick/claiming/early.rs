@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(contest.wake(at(979), no_stagger), Action::Nothing);
         assert_eq!(claimed(contest.wake(at(980), no_stagger)).tick, SECOND);
         let (_, action) = contest.answered(&won(), at(982), SENT, true);
-        assert!(matches!(action, Action::Start { won, .. } if won.tick == SECOND));
+        assert!(matches!(action, Action::Start { won, .. } if won.lease.tick == SECOND));
         assert_eq!(contest.wake(at(990), no_stagger), Action::Nothing);
         assert_eq!(contest.wake(at(1_000), no_stagger), Action::Nothing);
     }
@@ -144,7 +144,7 @@ mod tests {
         let bid = claimed(contest.wake(at(980), no_stagger));
         assert_eq!(contest.failed(true, at(985)), Action::WakeAt(at(1_000)), "no later than at its instant");
         assert_eq!(contest.wake(at(990), no_stagger), Action::WakeAt(at(1_000)), "it is not given up");
-        assert_eq!(claimed(contest.wake(at(1_000), no_stagger)).run, bid.run);
+        assert_eq!(claimed(contest.wake(at(1_000), no_stagger)).request.run, bid.request.run);
         assert_eq!(contest.failed(true, at(1_005)), Action::WakeAt(at(1_205)));
     }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::hold::give_back::Doubt;
-use crate::job::{JobSpec, Overlap, Reason, Tick};
+use crate::job::{JobSpec, NodeName, Overlap, Reason, Tick};
 use crate::lease::{Ahead, Answer, Dropped, Reply};
 use crate::replica::recovery::registration::Registration;
 use crate::replica::tick::backoff;
 use crate::time::{BootInstant, UtcMillis};
 
-use super::action::{Action, Bid, Finding, Wanted, Won};
+use super::action::{Action, Bid, Finding, LockRequest, LockTerms, Wanted, Won};
 use super::eligibility::Eligibility;
 use super::request::cause_of;
 
@@ -46,6 +46,8 @@ enum ClaimState {
 #[derive(Debug)]
 pub struct Contest {
     spec: Arc<JobSpec>,
+    /// The name of this replica.
+    node: NodeName,
     /// Whether this replica may take the job's ticks.
     pub(crate) standing: Eligibility,
     /// Every tick up to here is known to be decided.
@@ -86,9 +88,9 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// Returns the state of a job on a replica that starts at `begun`: its record is not open yet. A job that is not
-    /// enabled starts retired.
-    pub fn new(spec: Arc<JobSpec>, begun: BootInstant) -> Self {
+    /// Returns the state of a job on the replica `node`, which starts at `begun`: its record is not open yet. A job
+    /// that is not enabled starts retired.
+    pub fn new(spec: Arc<JobSpec>, node: NodeName, begun: BootInstant) -> Self {
         Self {
             leases: Leases::of(spec.lease),
             standing: Eligibility::default(),
@@ -106,6 +108,7 @@ impl Contest {
             dropped: None,
             retired: !spec.enabled,
             spec,
+            node,
             rerun: RerunLeft::default(),
             rerun_over: UtcMillis(0),
             called: Vec::new(),
@@ -146,7 +149,7 @@ impl Contest {
             return Action::Nothing;
         }
         if let ClaimState::Waiting { bid, until } = &self.state
-            && bid.unsure
+            && bid.request.unsure
             && bid.tick.instant() <= self.decided
         {
             // The mark may come from this bid's own claim: only another claim shows whether this replica has the lock.
@@ -188,7 +191,7 @@ impl Contest {
     fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
         let (bid, instead_of) = up_to_date(bid, instead_of);
         // A claim that may have been granted is repeated as it was.
-        let unfit = if bid.unsure { bid.unfit } else { self.excuse() };
+        let unfit = if bid.request.unsure { bid.unfit } else { self.excuse() };
         let bid = Bid { unfit, ..bid };
         self.state = ClaimState::Asking { bid: bid.clone() };
         Action::Claim { bid, instead_of }
@@ -230,21 +233,12 @@ impl Contest {
         let again = Self::not_beyond_its_instant(&bid, now, now.plus(backoff::after_failures(0)));
         match &reply.answer {
             Answer::Won { tries, .. } if !in_time => (None, self.too_late(&bid, *tries, now)),
-            Answer::Won { fence, tries, started } => {
-                let cause = cause_of(bid.catch_up, *tries);
+            Answer::Won { tries, .. } => {
                 self.settled(&bid, is_rerun, now);
-                let won = Won {
-                    run: bid.run,
-                    tick: bid.tick,
-                    fence: *fence,
-                    cause,
-                    tries: *tries,
-                    started: *started,
-                    era: bid.era,
-                    mark: reply.mark.unwrap_or(bid.tick.instant()),
-                    waited: bid.waited,
-                };
-                (None, Action::Start { won, sent })
+                let cause = cause_of(bid.catch_up, *tries);
+                let terms = LockTerms::of_job(&self.spec, &self.node);
+                let won = bid.request.won(reply, bid.tick, cause, terms).expect("the answer is a grant");
+                (None, Action::Start { won: Won { waited: bid.waited, ..won }, sent })
             }
             Answer::Early { wait } => {
                 self.delayed_by = self.delayed_by.or(bid.unfit);
@@ -313,11 +307,12 @@ impl Contest {
         let ClaimState::Asking { bid } = self.state.clone() else { return Action::Nothing };
         self.delayed_by = Some(Reason::StoreUnreachable);
         let pause = backoff::after_failures(bid.failures);
-        let unsure = bid.unsure || (may_have_been_applied && bid.unfit.is_none());
+        let unsure = bid.request.unsure || (may_have_been_applied && bid.unfit.is_none());
         if bid.wanted == Wanted::NoMore {
             return self.give_up(&bid, unsure);
         }
         let again = Self::not_beyond_its_instant(&bid, now, now.plus(pause));
-        self.wait(Bid { unsure, failures: bid.failures + 1, ..bid }, again)
+        let request = LockRequest { unsure, ..bid.request };
+        self.wait(Bid { request, failures: bid.failures + 1, ..bid }, again)
     }
 }

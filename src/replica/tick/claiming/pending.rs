@@ -43,14 +43,11 @@ impl Contest {
         matches!(&self.state, ClaimState::Asking { bid } if bid.failures == 0)
     }
 
-    /// Notes whether the claim under way is a catch-up, and its era. A bid whose earlier claim may have been applied
-    /// keeps the era of that one.
+    /// Notes whether the claim under way is a catch-up, and its era.
     pub(in crate::replica) fn claims(&mut self, claim: &Claim) {
         if let ClaimState::Asking { bid } = &mut self.state {
             bid.catch_up = claim.catch_up;
-            if !bid.unsure {
-                bid.era = claim.caller.era.clone();
-            }
+            bid.request.sent_in(&claim.caller.era);
         }
     }
 
@@ -92,7 +89,9 @@ impl Contest {
     /// Returns the run whose claim may have been applied although no answer came.
     pub fn doubt(&self) -> Option<Doubt> {
         match &self.state {
-            ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } if bid.unsure => Some(bid.doubt()),
+            ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } if bid.request.unsure => {
+                Some(bid.doubt())
+            }
             _ => None,
         }
     }

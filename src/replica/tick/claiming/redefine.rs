@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::hold::give_back::Doubt;
-use crate::job::{JobSpec, OnInterrupt, Reason};
+use crate::job::{JobSpec, NodeName, OnInterrupt, Reason};
 use crate::lease::{Answer, Dropped, holds_from};
 use crate::time::{BootInstant, UtcMillis};
 
@@ -14,8 +14,8 @@ use super::{ClaimState, Contest};
 impl Contest {
     /// Returns the state of a job that was not scheduled before `now`, as far as this replica knows. `begun` is the
     /// same instant by the boot clock.
-    pub fn since(spec: Arc<JobSpec>, now: UtcMillis, begun: BootInstant) -> Self {
-        Self { since: now, delayed_by: Some(Reason::Edited), ..Self::new(spec, begun) }
+    pub fn since(spec: Arc<JobSpec>, node: NodeName, now: UtcMillis, begun: BootInstant) -> Self {
+        Self { since: now, delayed_by: Some(Reason::Edited), ..Self::new(spec, node, begun) }
     }
 
     /// Returns since when this replica has scheduled the job as it does, or has not scheduled it.
@@ -118,7 +118,7 @@ impl Contest {
                 (Some(finding), self.give_up(bid, false))
             }
             Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.give_up(bid, false)),
-            _ => (None, self.give_up(bid, bid.unsure)),
+            _ => (None, self.give_up(bid, bid.request.unsure)),
         }
     }
 
@@ -136,6 +136,6 @@ pub(super) fn up_to_date(bid: Bid, instead_of: Option<Doubt>) -> (Bid, Option<Do
     if bid.wanted == Wanted::AsItIs {
         return (bid, instead_of);
     }
-    let doubt = bid.unsure.then(|| bid.doubt());
+    let doubt = bid.request.unsure.then(|| bid.doubt());
     (Bid::new(bid.tick), doubt.or(instead_of))
 }

@@ -137,7 +137,10 @@ fn while_a_claim_is_under_way_or_in_doubt_only_its_own_answer_counts() {
     contest.failed(true, at(60_010));
     assert_eq!(contest.look_found(Some(&marked(at(60_000))), at(60_012)), None);
     let asked = contest.wake(at(60_110), |_| STAGGER);
-    assert!(matches!(&asked, Action::Claim { bid: again, .. } if again.run == bid.run), "{asked:?}");
+    assert!(
+        matches!(&asked, Action::Claim { bid: again, .. } if again.request.run == bid.request.run),
+        "{asked:?}"
+    );
 }
 
 #[test]

@@ -20,8 +20,12 @@ pub(crate) fn at(ms: i64) -> UtcMillis {
     UtcMillis(T0.0 + ms)
 }
 
+pub(crate) fn this_node() -> NodeName {
+    NodeName::parse("a").expect("name")
+}
+
 pub(crate) fn contest(keys: &str) -> Contest {
-    let mut contest = Contest::new(spec(keys), SENT);
+    let mut contest = Contest::new(spec(keys), this_node(), SENT);
     contest.opened(T0, UtcMillis(0), T0);
     contest
 }
@@ -59,7 +63,7 @@ pub(crate) fn held(frees_in: Duration) -> Reply {
 
 pub(crate) fn caller() -> Caller {
     Caller {
-        node: NodeName::parse("a").expect("name"),
+        node: this_node(),
         expect: T0,
         era: Era("e".into()),
         calm: Duration::ZERO,
@@ -106,15 +110,17 @@ fn a_grant_starts_its_run_and_a_late_one_is_given_back_and_claimed_again() {
     let mut contest = every_second();
     let bid = claimed(contest.wake(at(1_000), no_stagger));
     let (_, action) = contest.answered(&won(), at(1_001), SENT, true);
-    assert!(matches!(action, Action::Start { won, .. } if won.run == bid.run && won.tick == bid.tick));
+    assert!(
+        matches!(action, Action::Start { won, .. } if won.lease.run == bid.request.run && won.lease.tick == bid.tick)
+    );
     assert_eq!(contest.wake(at(1_002), no_stagger), Action::Nothing);
 
     let mut late = every_second();
     let bid = claimed(late.wake(at(1_000), no_stagger));
     let (_, action) = late.answered(&won(), at(1_500), SENT, false);
     let Action::Claim { bid: again, instead_of: Some(doubt) } = action else { panic!("it is claimed anew") };
-    assert_eq!((again.tick, doubt.run), (bid.tick, bid.run));
-    assert_ne!(again.run, bid.run, "a run id that was given back is never used again");
+    assert_eq!((again.tick, doubt.run), (bid.tick, bid.request.run));
+    assert_ne!(again.request.run, bid.request.run, "a run id that was given back is never used again");
 }
 
 #[test]
@@ -123,7 +129,7 @@ fn no_answer_is_asked_again_under_the_same_run_id() {
     let bid = claimed(contest.wake(at(1_000), no_stagger));
     assert_eq!(contest.failed(true, at(1_010)), Action::WakeAt(at(1_110)));
     assert_eq!(contest.wake(at(1_050), no_stagger), Action::WakeAt(at(1_110)));
-    assert_eq!(claimed(contest.wake(at(1_110), no_stagger)).run, bid.run);
+    assert_eq!(claimed(contest.wake(at(1_110), no_stagger)).request.run, bid.request.run);
     assert_eq!(contest.failed(true, at(1_120)), Action::WakeAt(at(1_320)), "the pause doubles");
 }
 
@@ -136,7 +142,7 @@ fn a_newer_tick_is_claimed_and_the_grant_an_older_claim_may_have_is_given_back()
     let Action::Claim { bid: newer, instead_of: Some(doubt) } = contest.wake(at(2_000), no_stagger) else {
         panic!("the newer tick is claimed");
     };
-    assert_eq!((newer.tick, doubt.run, doubt.era), (Tick(at(2_000)), bid.run, Era("e".into())));
+    assert_eq!((newer.tick, doubt.run, doubt.era), (Tick(at(2_000)), bid.request.run, Era("e".into())));
     let claim = contest.proposal().claim(&newer, caller(), at(2_000), at(2_000));
     assert_eq!((claim.prev, claim.gap_reason), (Some(Tick(at(1_000))), Reason::StoreUnreachable));
     assert_eq!(claim.gap.map(|gap| (gap.after, gap.count)), Some((T0, 1)));
@@ -150,9 +156,9 @@ fn a_claim_that_may_be_in_the_mark_already_is_asked_again_and_not_forgotten() {
     // The store is back after a restart, and remembers the grant whose answer was lost.
     contest.close();
     contest.opened(at(1_000), UtcMillis(0), at(1_500));
-    assert_eq!(claimed(contest.wake(at(1_500), no_stagger)).run, bid.run);
+    assert_eq!(claimed(contest.wake(at(1_500), no_stagger)).request.run, bid.request.run);
     let (_, action) = contest.answered(&won(), at(1_501), SENT, true);
-    assert!(matches!(action, Action::Start { won, .. } if won.run == bid.run));
+    assert!(matches!(action, Action::Start { won, .. } if won.lease.run == bid.request.run));
 }
 
 #[test]
@@ -201,11 +207,11 @@ fn a_lock_that_its_own_unanswered_claim_holds_stays_in_doubt() {
     let bid = claimed(contest.wake(at(1_000), no_stagger));
     contest.failed(true, at(1_001));
     contest.wake(at(1_101), no_stagger);
-    let by = Some(Holder { node: NodeName::parse("a").expect("name"), run: bid.run, since: T0 });
+    let by = Some(Holder { node: NodeName::parse("a").expect("name"), run: bid.request.run, since: T0 });
     let held = reply(Answer::Held { by, frees_in: Duration::from_secs(3) });
     let (_, action) = contest.answered(&held, at(1_102), SENT, true);
     assert_eq!(action, Action::WakeAt(at(4_102)));
-    assert_eq!(contest.doubt().map(|doubt| doubt.run), Some(bid.run));
+    assert_eq!(contest.doubt().map(|doubt| doubt.run), Some(bid.request.run));
 }
 
 #[test]
@@ -258,7 +264,7 @@ fn a_new_life_of_the_store_is_learned_and_opened_before_anything_is_claimed_agai
     assert!(contest.is_unopened());
     assert_eq!(contest.wake(at(1_500), no_stagger), Action::Nothing);
     contest.opened(T0, UtcMillis(0), at(1_600));
-    assert_eq!(claimed(contest.wake(at(1_600), no_stagger)).run, bid.run);
+    assert_eq!(claimed(contest.wake(at(1_600), no_stagger)).request.run, bid.request.run);
 }
 
 #[test]

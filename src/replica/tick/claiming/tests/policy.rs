@@ -62,7 +62,7 @@ fn a_run_that_waited_for_another_is_told_apart_from_one_that_started_at_its_tick
     contest.answered(&held(Duration::from_millis(300)), at(2_001), SENT, true);
     claimed(contest.wake(at(2_301), no_stagger));
     let (_, action) = contest.answered(&won(), at(2_302), SENT, true);
-    assert!(matches!(action, Action::Start { won, .. } if won.waited && won.tick == Tick(at(2_000))));
+    assert!(matches!(action, Action::Start { won, .. } if won.waited && won.lease.tick == Tick(at(2_000))));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn after_an_outage_the_newest_tick_is_caught_up_and_the_others_are_counted() {
     let (_, claim) = claim_at(&mut contest, 3 * HOUR + HOUR / 2 + 5_000);
     assert_eq!(claim.gap_reason, Reason::NoReplica, "the lock that is held now held up none of them");
     let (_, action) = contest.answered(&won(), at(3 * HOUR + HOUR / 2), SENT, true);
-    assert!(matches!(action, Action::Start { won, .. } if won.cause == Cause::CatchUp));
+    assert!(matches!(action, Action::Start { won, .. } if won.lease.cause == Cause::CatchUp));
 }
 
 #[test]

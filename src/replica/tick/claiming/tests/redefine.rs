@@ -9,7 +9,7 @@ use crate::job::{Fence, JobSpec, Outcome, Reason, Tick, Verdict};
 use crate::lease::{Answer, Dropped, Era, Gap, Reply, ScheduleHash};
 use crate::replica::tick::action::{Action, Bid};
 use crate::replica::tick::claiming::Contest;
-use crate::replica::tick::claiming::tests::{T0, at, caller};
+use crate::replica::tick::claiming::tests::{T0, at, caller, this_node};
 use crate::time::{BootInstant, UtcMillis};
 
 const SENT: BootInstant = BootInstant(Duration::ZERO);
@@ -55,13 +55,15 @@ fn a_grant_to_the_former_definition_is_given_back_and_claimed_by_the_new_one() {
     let Action::Claim { bid, instead_of: Some(doubt) } = action else {
         panic!("it is claimed anew: {action:?}")
     };
-    assert_eq!((bid.tick, doubt.run), (former.tick, former.run));
-    assert_ne!(bid.run, former.run, "the former claim told of another lease");
+    assert_eq!((bid.tick, doubt.run), (former.tick, former.request.run));
+    assert_ne!(bid.request.run, former.request.run, "the former claim told of another lease");
     assert_eq!(
         contest.proposal().claim(&bid, caller(), at(1_001), at(1_001)).lease,
         Duration::from_secs(600)
     );
-    assert!(matches!(answer(&mut contest, won(), 1_002), Action::Start { won, .. } if won.run == bid.run));
+    assert!(
+        matches!(answer(&mut contest, won(), 1_002), Action::Start { won, .. } if won.lease.run == bid.request.run)
+    );
 }
 
 #[test]
@@ -76,9 +78,9 @@ fn an_unanswered_claim_of_the_former_definition_is_given_back_before_a_new_one()
             contest.opened(at(1_000), UtcMillis(0), at(1_020));
         }
         let (bid, doubt) = claim(&mut contest, 1_120);
-        assert_eq!(doubt.map(|doubt| doubt.run), Some(former.run));
+        assert_eq!(doubt.map(|doubt| doubt.run), Some(former.request.run));
         assert_eq!(bid.tick, former.tick);
-        assert_ne!(bid.run, former.run);
+        assert_ne!(bid.request.run, former.request.run);
     }
 }
 
@@ -190,7 +192,7 @@ fn a_retired_job_claims_nothing_and_restarts_at_new_ticks_with_what_it_knew() {
 
 #[test]
 fn ticks_before_the_records_schedule_began_are_neither_claimed_nor_counted() {
-    let mut contest = Contest::new(spec(EVERY_SECOND), SENT);
+    let mut contest = Contest::new(spec(EVERY_SECOND), this_node(), SENT);
     contest.opened(T0, at(4_500), at(7_200));
     let (bid, _) = claim(&mut contest, 7_200);
     let claim = contest.proposal().claim(&bid, caller(), at(7_200), at(7_200));
@@ -201,7 +203,7 @@ fn ticks_before_the_records_schedule_began_are_neither_claimed_nor_counted() {
 
 #[test]
 fn a_job_that_is_not_enabled_claims_nothing_and_is_told_of() {
-    let mut contest = Contest::new(spec(&format!("{EVERY_SECOND}\nenabled = false")), SENT);
+    let mut contest = Contest::new(spec(&format!("{EVERY_SECOND}\nenabled = false")), this_node(), SENT);
     assert!(contest.is_retired() && contest.is_unopened());
     assert_eq!(
         contest.proposal().open(caller(), T0, UtcMillis(0), caller().expect).schedule_hash,
@@ -227,7 +229,7 @@ fn what_was_left_of_a_schedule_is_told_of_once_but_for_what_has_just_come() {
     contest.opened(at(3_000), at(9_500), at(9_501));
     assert_eq!(contest.dropped(), None);
 
-    let mut unheard = Contest::new(spec(EVERY_SECOND), SENT);
+    let mut unheard = Contest::new(spec(EVERY_SECOND), this_node(), SENT);
     unheard.restart(spec(EVERY_TEN), at(4_500), SENT);
     assert_eq!(unheard.dropped(), None, "nobody knows from when on it was scheduled");
 }
@@ -244,7 +246,7 @@ fn a_claim_under_way_outlives_two_edits_in_a_row() {
 
 #[test]
 fn a_job_that_is_added_is_opened_as_one_that_nobody_knows() {
-    let mut contest = Contest::since(spec(EVERY_SECOND), at(500), SENT);
+    let mut contest = Contest::since(spec(EVERY_SECOND), this_node(), at(500), SENT);
     assert!(
         !contest.proposal().open(caller(), UtcMillis(0), UtcMillis(0), caller().expect).is_known_job,
         "or its first start would wait a whole lease"

@@ -66,7 +66,7 @@ fn a_replica_that_lost_a_tick_claims_its_rerun_when_its_lock_would_end() {
     assert_eq!(bid.tick, Tick(at(60_000)));
     let granted = Answer::Won { fence: crate::job::Fence(7), tries: 2, started: at(90_002) };
     let (_, action) = contest.answered(&reply(granted), at(90_002), SENT, true);
-    assert!(matches!(&action, Action::Start { won, .. } if won.cause == Cause::Rerun), "{action:?}");
+    assert!(matches!(&action, Action::Start { won, .. } if won.lease.cause == Cause::Rerun), "{action:?}");
     assert_eq!(contest.look(at(90_003), &roster(&[]), true), Action::Nothing);
 }
 
@@ -81,7 +81,7 @@ fn while_heartbeats_list_the_run_nobody_asks_and_once_they_stop_somebody_does() 
     // Its holder had renewed just before it died.
     contest.answered(&decided(told("b", true, 26)), at(92_002), SENT, true);
     assert_eq!(contest.look(at(92_003), &roster(&[]), true), Action::WakeAt(at(118_002)));
-    assert_ne!(bid_at(&mut contest, 118_002).run, bid.run, "an answered claim is done with");
+    assert_ne!(bid_at(&mut contest, 118_002).request.run, bid.request.run, "an answered claim is done with");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_rerun_that_was_granted_too_late_is_given_back_and_asked_for_anew() {
     let granted = reply(Answer::Won { fence: crate::job::Fence(7), tries: 2, started: at(61_000) });
     let (_, action) = contest.answered(&granted, at(92_000), SENT, false);
     let Action::Claim { bid: again, instead_of: Some(doubt) } = action else { panic!("{action:?}") };
-    assert_eq!((doubt.run, again.tick), (bid.run, bid.tick));
+    assert_eq!((doubt.run, again.tick), (bid.request.run, bid.tick));
     contest.failed(false, at(92_001));
     assert_eq!(bid_at(&mut contest, 92_101).tick, bid.tick, "it is not forgotten where no answer comes");
 }
@@ -182,7 +182,7 @@ fn an_unanswered_claim_of_a_rerun_is_repeated_under_the_same_run() {
     contest.hear_of_rerun(told("b", false, 0).as_ref(), at(61_000));
     let bid = bid_at(&mut contest, 61_000);
     contest.failed(true, at(63_000));
-    assert_eq!(bid_at(&mut contest, 63_100).run, bid.run);
+    assert_eq!(bid_at(&mut contest, 63_100).request.run, bid.request.run);
 }
 
 fn claims(contest: &mut Contest, now: i64) -> (Tick, OnInterrupt) {
