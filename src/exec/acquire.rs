@@ -3,10 +3,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use crate::hold::give_back::Doubt;
 use crate::hold::lock_request::{LockRequest, LockTerms, Won};
 use crate::job::{Cause, JobSpec, Tick};
-use crate::lease::{Answer, Caller, Holder, Manual, Reply};
+use crate::lease::{Abandon, Answer, Caller, Holder, Manual, Reply};
 use crate::store::StoreError;
 use crate::time::{BootInstant, UtcMillis};
 
@@ -119,8 +118,8 @@ impl Asking {
     }
 
     /// Returns the lock that may have been granted without the grant being received.
-    pub(crate) fn doubt(&self) -> Option<Doubt> {
-        (self.request.unsure || self.under_way).then(|| self.request.doubt())
+    pub(crate) fn doubt(&self) -> Option<Abandon> {
+        (self.request.unsure || self.under_way).then(|| self.request.abandon())
     }
 
     /// Whether `exec` no longer waits for a held lock.

@@ -10,7 +10,7 @@ use crate::events::event::Event;
 use crate::hold::Stop;
 use crate::hold::attempts::Retries;
 use crate::hold::context::{Context, Traffic};
-use crate::hold::give_back::{Doubt, give_back};
+use crate::hold::give_back::give_back;
 use crate::hold::granted::Grant;
 use crate::hold::handle::LockHandle;
 use crate::hold::holder::keep;
@@ -18,7 +18,7 @@ use crate::hold::lease_file::LeaseFile;
 use crate::hold::lock_request::{LockTerms, Won};
 use crate::hold::start_gate::StartGate;
 use crate::job::{JobName, JobSpec, NodeName};
-use crate::lease::{Answer, Caller, Deadline, Open, Pace, Reply, Request};
+use crate::lease::{Abandon, Answer, Caller, Deadline, Open, Pace, Reply, Request};
 use crate::run::{Ended, Identity, JobOutput, RunLogs};
 use crate::store::StoreError;
 use crate::store::clock::Known;
@@ -158,7 +158,7 @@ impl ExecSession {
         };
         let deadline = Deadline::granted(self.pace, sent);
         if deadline.is_over(self.context.clock.boot()) {
-            self.abandon(won.doubt()).await;
+            self.abandon(won.abandon()).await;
             return Err(self.asking.begin_anew(self.context.clock.boot()));
         }
         let store_watch = Arc::clone(&self.store_watch);
@@ -213,7 +213,7 @@ impl ExecSession {
         }
     }
 
-    async fn abandon(&self, doubt: Doubt) {
+    async fn abandon(&self, doubt: Abandon) {
         let abandoning = give_back(&self.context, &self.lock, doubt);
         // A lock that is not given back by then frees itself.
         let _ = tokio::time::timeout(GIVE_BACK_LIMIT, abandoning).await;

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use crate::job::{Cause, JobSpec, NodeName, Overlap, RunId, Schedule, Tick};
-use crate::lease::{Answer, Caller, Era, Holder, Lease, Manual, Reply, ScheduleHash};
+use crate::lease::{Abandon, Answer, Caller, Era, Holder, Lease, Manual, Reply, ScheduleHash};
 use crate::time::UtcMillis;
-
-use super::give_back::Doubt;
 
 /// A request for the lock of a job. It is sent again, as the same run, until it is granted or dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +55,9 @@ impl LockRequest {
         by.is_some_and(|holder| holder.run == self.run)
     }
 
-    /// Returns what to give back when the request is dropped.
-    pub(crate) fn doubt(&self) -> Doubt {
-        Doubt { run: self.run, era: self.era.clone(), edited: false }
+    /// Returns the request that gives back what may have been granted.
+    pub(crate) fn abandon(&self) -> Abandon {
+        Abandon { run: self.run, era: self.era.clone(), edited: false }
     }
 
     /// Returns the request for a manual run, asked for at `asked`. It carries out no order, and waits while the lock is
@@ -98,8 +96,8 @@ impl<'a> LockTerms<'a> {
 }
 
 impl Won {
-    /// Returns what to give back if nothing is started under the lock.
-    pub(crate) fn doubt(self) -> Doubt {
-        Doubt { run: self.lease.run, era: self.era, edited: false }
+    /// Returns the request that gives the lock back: nothing was started under it.
+    pub(crate) fn abandon(self) -> Abandon {
+        Abandon { run: self.lease.run, era: self.era, edited: false }
     }
 }

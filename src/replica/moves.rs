@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use crate::events::event::Event;
 use crate::hold::attempts::{Retries, first_attempt};
-use crate::hold::give_back::Doubt;
 use crate::hold::granted::Grant;
 use crate::hold::holder::ReleasedLock;
 use crate::hold::start_gate::StartGate;
 use crate::job::{JobName, RunId, Tick};
-use crate::lease::{Answer, Deadline, Protection, Reply};
+use crate::lease::{Abandon, Answer, Deadline, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 use crate::time::{BootInstant, UtcMillis};
@@ -67,7 +66,7 @@ impl Core {
         }
     }
 
-    fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<Doubt>) {
+    fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<Abandon>) {
         if let Some(doubt) = &instead_of {
             self.tell_given_back(job, doubt);
         }

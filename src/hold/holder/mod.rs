@@ -20,13 +20,12 @@ use std::time::Duration;
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
 use crate::job::{Cause, JobName, Outcome, Reason, RunId, Tick, Verdict};
-use crate::lease::{Answer, Era, Finish, Lease, Protection, Renew, Request};
+use crate::lease::{Abandon, Answer, Era, Finish, Lease, Protection, Renew, Request};
 use crate::run::{Ended, StopOrder, StopReason};
 use crate::store::StoreError;
 use crate::store::clock::shared::SharedStoreClock;
 use crate::time::{BootInstant, Now, UtcMillis};
 
-use super::give_back::Doubt;
 use super::granted::Grant;
 
 pub(crate) use input::{HolderEffect, HolderInput, RunEnd};
@@ -313,7 +312,7 @@ impl LockHolder {
         self.effects.push(HolderEffect::ReportEnd);
         let reason = end.ended.verdict.reason.unwrap_or(Reason::Late);
         self.report(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
-        let abandon = Doubt { run: self.run.run, era: self.era.clone(), edited: false }.abandon();
+        let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
         self.effects.push(HolderEffect::ForgetNote);
         self.record(Box::new(Request::Abandon(abandon)), lock);
         self.effects.push(HolderEffect::ForgetLog(end));

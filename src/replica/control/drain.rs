@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::job::{JobName, Reason};
+use crate::lease::Abandon;
 use crate::replica::core::{Core, Effect};
-pub(crate) use crate::replica::tick::action::{Action, Doubt};
+pub(crate) use crate::replica::tick::action::Action;
 use crate::run::{StopOrder, StopReason};
 
 use super::drain_deadline::DrainStage;
@@ -72,7 +73,7 @@ impl Core {
     }
 
     /// Logs that what may have been granted is given back.
-    pub(crate) fn tell_given_back(&mut self, job: &JobName, doubt: &Doubt) {
+    pub(crate) fn tell_given_back(&mut self, job: &JobName, doubt: &Abandon) {
         let reason = match doubt.edited {
             _ if self.draining => Reason::Shutdown,
             true => Reason::Edited,
@@ -82,7 +83,7 @@ impl Core {
     }
 
     /// Gives back what may have been granted and was not started.
-    pub(crate) fn give_back(&mut self, job: &JobName, doubt: Doubt) {
+    pub(crate) fn give_back(&mut self, job: &JobName, doubt: Abandon) {
         self.tell_given_back(job, &doubt);
         self.effects.push(Effect::GiveBack { job: job.clone(), doubt });
     }

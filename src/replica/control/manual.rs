@@ -194,7 +194,7 @@ impl Core {
         let is_defined = self.jobs.get(job).is_some_and(|job| job.spec == spec);
         let in_time = is_defined && !Deadline::of_job(&spec, sent).is_over(self.at.boot);
         if self.stopping || !in_time || self.runs_itself(job) {
-            self.give_back(job, won.doubt());
+            self.give_back(job, won.abandon());
         } else {
             self.start(job, won, sent);
         }
@@ -206,7 +206,7 @@ impl Core {
             return;
         }
         if let Some(order) = self.notices.orders.remove(job).filter(|order| order.request.unsure) {
-            self.give_back(job, order.request.doubt());
+            self.give_back(job, order.request.abandon());
         }
     }
 }

@@ -7,10 +7,9 @@ use crate::config::LogRetention;
 use crate::events::config_diff::Changes;
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
-use crate::hold::give_back::Doubt;
 use crate::hold::granted::Grant;
 use crate::job::{JobName, JobSpec, RunId, Tick};
-use crate::lease::{Claim, Manual, Open};
+use crate::lease::{Abandon, Claim, Manual, Open};
 use crate::replica::recovery::orphans::Orphan;
 use crate::run::StopOrder;
 use crate::store::Beat;
@@ -26,9 +25,9 @@ pub(crate) enum Effect {
     /// Send these claims together; `ClaimsAnswered`.
     Claim(Vec<(JobName, Claim)>),
     /// Give back what an unanswered claim may have been granted, and then send a new claim; `ClaimsAnswered`.
-    ClaimInstead { job: JobName, claim: Box<Claim>, doubt: Doubt },
+    ClaimInstead { job: JobName, claim: Box<Claim>, doubt: Abandon },
     /// Give back a lock under which nothing was started.
-    GiveBack { job: JobName, doubt: Doubt },
+    GiveBack { job: JobName, doubt: Abandon },
     /// Request the lock for a manual run; `ManualRunAnswered`.
     RequestManualRun { job: JobName, manual: Box<Manual> },
     /// Open records, and send the noted ends of the last runs of these jobs again; `RecordsOpened`.

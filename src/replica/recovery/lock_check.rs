@@ -21,7 +21,7 @@ impl Core {
     /// run starts nothing; the old one learns that its lock is lost when it renews.
     pub(crate) fn refuse(&mut self, job: &JobName, won: Won) {
         let tick = won.lease.tick;
-        self.give_back(job, won.doubt());
+        self.give_back(job, won.abandon());
         if let Some(contest) = self.contests.get_mut(job) {
             contest.given_back(tick);
         }

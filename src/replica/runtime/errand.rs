@@ -10,11 +10,11 @@ use tracing::warn;
 
 use crate::events::run_ref::Run;
 use crate::hold::context::Context;
-use crate::hold::give_back::{Doubt, give_back};
+use crate::hold::give_back::give_back;
 use crate::hold::handle::LockHandle;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobName, RunId};
-use crate::lease::{Claim, Finish, Manual, Open, Protection, Record, Request};
+use crate::lease::{Abandon, Claim, Finish, Manual, Open, Protection, Record, Request};
 use crate::replica::core::{CoreInput, PastRead};
 use crate::replica::recovery::orphans::{finish_in_mid_run, orphans};
 use crate::store::Replied;
@@ -72,13 +72,13 @@ pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Do
 }
 
 /// Gives back what an unanswered claim may have been granted, and sends a new claim.
-pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Claim, doubt: Doubt) -> Done {
+pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Claim, doubt: Abandon) -> Done {
     give_back(&context, &job, doubt).await;
     self::claim(context, vec![(job, claim)]).await
 }
 
 /// Gives back a lock under which nothing was started.
-pub(super) async fn abandon(context: Arc<Context>, job: JobName, doubt: Doubt) -> Done {
+pub(super) async fn abandon(context: Arc<Context>, job: JobName, doubt: Abandon) -> Done {
     give_back(&context, &job, doubt).await;
     Done::Nothing
 }

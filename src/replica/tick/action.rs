@@ -1,10 +1,9 @@
 //! What a job's `Contest` returns: which claim to send, what to do next, and what was learned of a tick.
 
 use crate::job::{JobSpec, NodeName, Overlap, Reason, Tick, Verdict};
-use crate::lease::Holder;
+use crate::lease::{Abandon, Holder};
 use crate::time::{BootInstant, UtcMillis};
 
-pub(crate) use crate::hold::give_back::Doubt;
 pub(crate) use crate::hold::lock_request::{LockRequest, LockTerms, Won};
 
 /// A claim for one tick, under one run id.
@@ -52,8 +51,8 @@ impl Bid {
     }
 
     /// Returns what to abandon when this bid is dropped.
-    pub(crate) fn doubt(&self) -> Doubt {
-        Doubt { edited: self.wanted == Wanted::NoMore, ..self.request.doubt() }
+    pub(crate) fn abandon(&self) -> Abandon {
+        Abandon { edited: self.wanted == Wanted::NoMore, ..self.request.abandon() }
     }
 
     /// Returns the bid after the answer that the lock is held. It stays in doubt if the holder is its own run, which
@@ -80,7 +79,7 @@ pub enum Action {
         /// The bid to claim.
         bid: Bid,
         /// The run to abandon first: its claim got no answer.
-        instead_of: Option<Doubt>,
+        instead_of: Option<Abandon>,
     },
     /// Start the run.
     Start {
@@ -90,7 +89,7 @@ pub enum Action {
         sent: BootInstant,
     },
     /// Abandon what may have been granted, and start nothing.
-    GiveBack(Doubt),
+    GiveBack(Abandon),
     /// Learn the store's clock and era, and check the job again at this instant.
     Resync(UtcMillis),
 }

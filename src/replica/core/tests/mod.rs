@@ -184,13 +184,13 @@ impl Bench {
                 return Some(answered);
             }
             Effect::ClaimInstead { job, claim, doubt } => {
-                let _ = self.submit(&job, &Request::Abandon(doubt.abandon()));
+                let _ = self.submit(&job, &Request::Abandon(doubt));
                 let reply = self.submit(&job, &Request::Claim(*claim));
                 return Some(CoreInput::ClaimsAnswered { sent, answers: vec![(job, reply)] });
             }
             Effect::GiveBack { job, doubt } => {
                 self.done.push(format!("give back {job}"));
-                let _ = self.submit(&job, &Request::Abandon(doubt.abandon()));
+                let _ = self.submit(&job, &Request::Abandon(doubt));
             }
             Effect::RequestManualRun { job, manual } => {
                 let run = manual.run;

@@ -1,10 +1,10 @@
 //! Requests that are under way, and what was put off: in place of `runtime/errand.rs`.
 
 use crate::events::run_ref::Run;
-use crate::hold::give_back::{ABANDON_PAUSE, ABANDON_TRIES, Doubt};
+use crate::hold::give_back::{ABANDON_PAUSE, ABANDON_TRIES};
 use crate::hold::holder::HolderInput;
 use crate::job::{JobName, RunId};
-use crate::lease::{Claim, Era, Record, Reply, Request};
+use crate::lease::{Abandon, Claim, Era, Record, Reply, Request};
 use crate::replica::core::CoreInput;
 use crate::replica::recovery::orphans::{Orphan, Seen};
 use crate::replica::simulation::world::clock::Reads;
@@ -35,7 +35,7 @@ pub(crate) enum Errand {
     },
     Abandon {
         job: usize,
-        doubt: Doubt,
+        doubt: Abandon,
         tries: u32,
         then: Option<Box<Claim>>,
     },
@@ -83,7 +83,7 @@ pub(crate) enum Chore {
     /// Give a lock back, and then claim.
     Abandon {
         job: usize,
-        doubt: Doubt,
+        doubt: Abandon,
         tries: u32,
         then: Option<Box<Claim>>,
     },
@@ -125,7 +125,7 @@ impl Node {
     pub(super) fn do_chore(&mut self, chore: Chore) {
         match chore {
             Chore::Abandon { job, doubt, tries, then } => {
-                let request = Box::new(Request::Abandon(doubt.abandon()));
+                let request = Box::new(Request::Abandon(doubt.clone()));
                 self.send(Ask::Submit(job, request), Errand::Abandon { job, doubt, tries, then });
             }
             Chore::ReadRecord(job) => {
@@ -193,7 +193,7 @@ impl Node {
         self.take_in_all();
     }
 
-    pub(super) fn abandon(&mut self, job: usize, doubt: Doubt, then: Option<Box<Claim>>) {
+    pub(super) fn abandon(&mut self, job: usize, doubt: Abandon, then: Option<Box<Claim>>) {
         self.do_chore(Chore::Abandon { job, doubt, tries: 0, then });
     }
 
@@ -201,7 +201,7 @@ impl Node {
     fn gave_back(
         &mut self,
         job: usize,
-        doubt: Doubt,
+        doubt: Abandon,
         tries: u32,
         then: Option<Box<Claim>>,
         replied: Replied,

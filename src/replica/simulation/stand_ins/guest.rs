@@ -284,7 +284,7 @@ impl Node {
         visit.asking.answered(&reply.answer, || Held::WithoutHolder, boot, 0.0);
         let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent);
         if deadline.is_over(boot) {
-            return self.abandon(job, won.doubt(), None);
+            return self.abandon(job, won.abandon(), None);
         }
         let Won { lease, era, waited } = won;
         visit.holds = Some(lease.run);

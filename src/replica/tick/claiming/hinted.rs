@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use crate::job::{JobSpec, OnInterrupt, Tick};
-use crate::lease::{Answer, EARLY_TOLERANCE, Protection, Reply};
+use crate::lease::{Abandon, Answer, EARLY_TOLERANCE, Protection, Reply};
 use crate::store::Marked;
 use crate::time::UtcMillis;
 
-pub(crate) use super::super::action::{Action, Bid, Doubt, Finding};
+pub(crate) use super::super::action::{Action, Bid, Finding};
 use super::{ClaimState, Contest, is_done};
 
 /// A claim is put off for this part of the tick's start deadline, or of the time until the next tick if that is
@@ -97,7 +97,7 @@ impl Contest {
     pub(super) fn ask_or_put_off(
         &mut self,
         bid: Bid,
-        instead_of: Option<Doubt>,
+        instead_of: Option<Abandon>,
         stagger: Duration,
         now: UtcMillis,
     ) -> Action {

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hold::give_back::Doubt;
 use crate::job::{JobSpec, NodeName, Overlap, Reason, Tick};
-use crate::lease::{Ahead, Answer, Dropped, Reply};
+use crate::lease::{Abandon, Ahead, Answer, Dropped, Reply};
 use crate::replica::recovery::registration::Registration;
 use crate::replica::tick::backoff;
 use crate::time::{BootInstant, UtcMillis};
@@ -188,7 +187,7 @@ impl Contest {
         }
     }
 
-    fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
+    fn ask(&mut self, bid: Bid, instead_of: Option<Abandon>) -> Action {
         let (bid, instead_of) = up_to_date(bid, instead_of);
         // A claim that may have been granted is repeated as it was.
         let unfit = if bid.request.unsure { bid.unfit } else { self.excuse() };

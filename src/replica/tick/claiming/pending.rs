@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use crate::hold::give_back::Doubt;
 use crate::job::Tick;
-use crate::lease::Claim;
+use crate::lease::{Abandon, Claim};
 use crate::time::UtcMillis;
 
 use super::super::action::{Action, Bid};
@@ -78,7 +77,7 @@ impl Contest {
             true => self.cut_short_here(bid.tick, None, now),
             false => self.given_back(bid.tick),
         }
-        self.ask(Bid::new(bid.tick), Some(bid.doubt()))
+        self.ask(Bid::new(bid.tick), Some(bid.abandon()))
     }
 
     /// Whether a claim is under way.
@@ -87,10 +86,10 @@ impl Contest {
     }
 
     /// Returns the run whose claim may have been applied although no answer came.
-    pub fn doubt(&self) -> Option<Doubt> {
+    pub fn doubt(&self) -> Option<Abandon> {
         match &self.state {
             ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } if bid.request.unsure => {
-                Some(bid.doubt())
+                Some(bid.abandon())
             }
             _ => None,
         }

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::hold::give_back::Doubt;
 use crate::job::{JobSpec, NodeName, OnInterrupt, Reason};
-use crate::lease::{Answer, Dropped, holds_from};
+use crate::lease::{Abandon, Answer, Dropped, holds_from};
 use crate::time::{BootInstant, UtcMillis};
 
 use super::super::action::{Action, Bid, Finding, Wanted};
@@ -43,7 +42,7 @@ impl Contest {
 
     /// Takes over a new definition with another schedule, which holds from `now` on (`begun` by the boot clock).
     /// Returns the run to abandon, which may have been granted and was not started.
-    pub fn restart(&mut self, spec: Arc<JobSpec>, now: UtcMillis, begun: BootInstant) -> Option<Doubt> {
+    pub fn restart(&mut self, spec: Arc<JobSpec>, now: UtcMillis, begun: BootInstant) -> Option<Abandon> {
         self.end_schedule(now, begun);
         self.revise(spec);
         self.retired = false;
@@ -56,7 +55,7 @@ impl Contest {
 
     /// Ends the job's schedule at `now` (`begun` by the boot clock). Returns the run to abandon, which may have been
     /// granted and was not started.
-    pub fn retire(&mut self, now: UtcMillis, begun: BootInstant) -> Option<Doubt> {
+    pub fn retire(&mut self, now: UtcMillis, begun: BootInstant) -> Option<Abandon> {
         self.end_schedule(now, begun);
         self.retired = true;
         self.hear_of_rerun(None, self.since);
@@ -78,7 +77,7 @@ impl Contest {
     }
 
     /// Drops the pending bid; a claim under way is dropped when its answer comes.
-    fn drop_tick(&mut self) -> Option<Doubt> {
+    fn drop_tick(&mut self) -> Option<Abandon> {
         self.called.clear();
         if self.is_asking() {
             self.outdate(Wanted::NoMore);
@@ -127,15 +126,15 @@ impl Contest {
         self.forget();
         // The claim may have written the former schedule to the record after that was opened with the present one.
         self.close();
-        if may_hold { Action::GiveBack(bid.doubt()) } else { Action::Nothing }
+        if may_hold { Action::GiveBack(bid.abandon()) } else { Action::Nothing }
     }
 }
 
 /// Returns the bid by the job's present definition, and the run to abandon before it is claimed.
-pub(super) fn up_to_date(bid: Bid, instead_of: Option<Doubt>) -> (Bid, Option<Doubt>) {
+pub(super) fn up_to_date(bid: Bid, instead_of: Option<Abandon>) -> (Bid, Option<Abandon>) {
     if bid.wanted == Wanted::AsItIs {
         return (bid, instead_of);
     }
-    let doubt = bid.request.unsure.then(|| bid.doubt());
+    let doubt = bid.request.unsure.then(|| bid.abandon());
     (Bid::new(bid.tick), doubt.or(instead_of))
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::testing::spec;
-use crate::hold::give_back::Doubt;
 use crate::job::{Fence, JobSpec, Outcome, Reason, Tick, Verdict};
-use crate::lease::{Answer, Dropped, Era, Gap, Reply, ScheduleHash};
+use crate::lease::{Abandon, Answer, Dropped, Era, Gap, Reply, ScheduleHash};
 use crate::replica::tick::action::{Action, Bid};
 use crate::replica::tick::claiming::Contest;
 use crate::replica::tick::claiming::tests::{T0, at, caller, this_node};
@@ -30,7 +29,7 @@ fn wake(contest: &mut Contest, ms: i64) -> Action {
     contest.wake(at(ms), |_| Duration::ZERO)
 }
 
-fn claim(contest: &mut Contest, ms: i64) -> (Bid, Option<Doubt>) {
+fn claim(contest: &mut Contest, ms: i64) -> (Bid, Option<Abandon>) {
     match wake(contest, ms) {
         Action::Claim { bid, instead_of } => (bid, instead_of),
         other => panic!("expected a claim, got {other:?}"),
@@ -126,8 +125,8 @@ fn another_schedule_starts_now_and_nothing_older_runs() {
 }
 
 /// What is abandoned of a tick whose schedule has ended.
-fn edited(former: &Bid) -> Doubt {
-    Doubt { edited: true, ..former.doubt() }
+fn edited(former: &Bid) -> Abandon {
+    Abandon { edited: true, ..former.abandon() }
 }
 
 #[test]
