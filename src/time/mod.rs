@@ -3,6 +3,7 @@
 
 mod boot;
 mod clock;
+pub(crate) mod millis;
 mod now;
 mod system;
 mod utc;

@@ -1,14 +1,14 @@
 //! What a replica notes of a job's newest lock, and its form on disk: one JSON object on one line, with its own
-//! schema number. The types of the protocol do not depend on that form.
+//! schema number.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, Verdict};
-use crate::lease::{Era, Finish, Lease, ScheduleHash};
+use crate::job::{Outcome, Reason, Verdict};
+use crate::lease::{Era, Finish, Lease};
 use crate::run::Site;
-use crate::time::UtcMillis;
+use crate::time::{UtcMillis, millis};
 
 /// The schema of a note. A note with another schema is not read.
 const SCHEMA: u32 = 1;
@@ -49,29 +49,12 @@ impl LeaseNote {
     pub(crate) fn to_text(&self, store: &str) -> Vec<u8> {
         let (era, running, end) = match self {
             Self::Running { era, loss_grace, site, .. } => {
-                (era, Some(Running { loss_grace_ms: millis(*loss_grace), site: site.clone() }), None)
+                (era, Some(Running { loss_grace: *loss_grace, site: site.clone() }), None)
             }
             Self::Ended(finish) => (&finish.era, None, Some(End::of(finish))),
         };
-        let lease = self.lease().clone();
-        let stored = StoredNote {
-            schema: SCHEMA,
-            store: store.to_owned(),
-            run: lease.run,
-            fence: lease.fence,
-            tick: lease.tick,
-            lease_ms: millis(lease.length),
-            node: lease.node,
-            cause: lease.cause,
-            tries: lease.tries,
-            started: lease.started,
-            sched: lease.schedule_hash.0,
-            mark: lease.mark,
-            prev: lease.prev,
-            era: era.0.clone(),
-            running,
-            end,
-        };
+        let (lease, era) = (self.lease().clone(), era.clone());
+        let stored = StoredNote { schema: SCHEMA, store: store.to_owned(), lease, era, running, end };
         serde_json::to_vec(&stored).expect("a note has string keys and no failing values")
     }
 
@@ -112,20 +95,9 @@ struct Shape {
 struct StoredNote {
     schema: u32,
     store: String,
-    run: RunId,
-    fence: Fence,
-    tick: Tick,
-    lease_ms: u64,
-    node: NodeName,
-    cause: Cause,
-    tries: u32,
-    started: UtcMillis,
-    sched: String,
-    mark: UtcMillis,
-    /// Missing in notes of earlier releases.
-    #[serde(default)]
-    prev: Option<Tick>,
-    era: String,
+    #[serde(flatten)]
+    lease: Lease,
+    era: Era,
     running: Option<Running>,
     end: Option<End>,
 }
@@ -133,7 +105,8 @@ struct StoredNote {
 /// What matters only while the run is going.
 #[derive(Default, Serialize, Deserialize)]
 struct Running {
-    loss_grace_ms: u64,
+    #[serde(rename = "loss_grace_ms", with = "millis")]
+    loss_grace: Duration,
     /// Missing in notes of earlier releases.
     #[serde(default)]
     site: Option<Site>,
@@ -153,25 +126,12 @@ struct End {
 
 impl StoredNote {
     fn into_note(self) -> LeaseNote {
-        let lease = Lease {
-            run: self.run,
-            fence: self.fence,
-            tick: self.tick,
-            length: Duration::from_millis(self.lease_ms),
-            node: self.node,
-            cause: self.cause,
-            tries: self.tries,
-            started: self.started,
-            schedule_hash: ScheduleHash(self.sched),
-            mark: self.mark,
-            prev: self.prev,
-        };
-        let era = Era(self.era);
-        match self.end {
+        let Self { lease, era, running, end, .. } = self;
+        match end {
             Some(end) => LeaseNote::Ended(end.into_finish(lease, era)),
             None => {
-                let Running { loss_grace_ms, site } = self.running.unwrap_or_default();
-                LeaseNote::Running { lease, era, loss_grace: Duration::from_millis(loss_grace_ms), site }
+                let Running { loss_grace, site } = running.unwrap_or_default();
+                LeaseNote::Running { lease, era, loss_grace, site }
             }
         }
     }
@@ -205,13 +165,11 @@ impl End {
     }
 }
 
-fn millis(of: Duration) -> u64 {
-    u64::try_from(of.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use crate::hold::lease_file::MAX_BYTES;
+    use crate::job::{Cause, Fence, NodeName, RunId, Tick};
+    use crate::lease::ScheduleHash;
 
     use super::*;
 
@@ -258,6 +216,21 @@ pub(crate) mod tests {
             let text = note.to_text(STORE);
             assert_eq!(LeaseNote::from_text(&text, STORE).expect("our own"), note);
         }
+    }
+
+    #[test]
+    fn a_note_is_stored_as_earlier_releases_stored_it() {
+        let note = ended(lease(8), "line\n");
+        let expected = format!(
+            r#"{{"schema":1,"store":"{STORE}","run":"{}","fence":8,"tick":1700000000000,"lease_ms":30000,"node":"a","#,
+            note.lease().run
+        ) + r#""cause":"rerun","tries":2,"started":1700000000001,"sched":"00ff","mark":1700000000000,"#
+            + r#""prev":1699999940000,"era":"e2","running":null,"end":{"attempt":3,"outcome":"killed","#
+            + r#""reason":"operator","ended":1700000009000,"exit_code":null,"signal":9,"tail":"line\n"}}"#;
+        assert_eq!(String::from_utf8(note.to_text(STORE)).expect("JSON"), expected);
+        let without_prev = expected.replace(r#""prev":1699999940000,"#, "");
+        let read = LeaseNote::from_text(without_prev.as_bytes(), STORE).expect("an earlier release's");
+        assert_eq!(*read.lease(), Lease { prev: None, ..note.lease().clone() });
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod successes;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::job::{Cause, Fence, NodeName, Reason, RunId, Schedule, Tick, Verdict};
 use crate::time::UtcMillis;
 
@@ -47,11 +49,11 @@ impl LeaseInstant {
 
 /// An era of the store: it changes when the store may have lost acknowledged writes, or when its lease clock started again.
 /// Empty in a record that its holder put back.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Era(pub String);
 
 /// Hash of a job's schedule and time zone: replicas with the same hash compute the same ticks. Empty where none was set.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct ScheduleHash(pub String);
 
 impl ScheduleHash {
