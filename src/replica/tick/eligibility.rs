@@ -170,8 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_that_was_over_before_the_store_answered_again_is_missed_for_that_and_not_for_want_of_replicas()
-    {
+    fn a_tick_that_was_over_before_the_store_answered_again_is_missed_for_that() {
         let mut contest = every_minute();
         contest.stand(WATCHES);
         assert_eq!(contest.wake(at(60_000), at_once), Action::WakeAt(at(70_001)));
