@@ -14,6 +14,9 @@ use super::safety::{Broken, Violation};
 /// Replicas read the store's clock once a second.
 pub(super) const SLACK: Duration = Duration::from_secs(1);
 
+/// A replica with a free slot takes a tick that waits for one within this long.
+const TAKES_A_SLOT_WITHIN: Duration = Duration::from_secs(3);
+
 impl World {
     /// Judges the whole history.
     pub(crate) fn judge(&mut self) -> Result<(), Violation> {
@@ -28,11 +31,11 @@ impl World {
         Ok(())
     }
 
-    /// Each job runs again once faults stop, however slowly; where replicas run only so many jobs at once, some job.
+    /// Each job runs again once faults stop, however slowly, unless runs of other jobs have all slots.
     fn has_run_again(&self, job: usize) -> Result<(), Violation> {
         let settled = Moment(0).plus(FAULTS + QUIET / 4);
         let has_run = |run: &Process| run.started > settled && run.lease.cause != Cause::Manual;
-        if self.runs(job).any(has_run) || self.scenario.is_limited && self.witness.runs.iter().any(has_run) {
+        if self.runs(job).any(has_run) || self.were_full(settled, self.now) {
             return Ok(());
         }
         Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))
@@ -89,14 +92,18 @@ impl World {
         let is_good = |entry: &&&HistoryEntry| {
             self.was_claimed(job, entry)
                 || match (entry.outcome, entry.reason) {
-                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
+                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap))
+                        if self.has_run_near(job, tick) =>
+                    {
+                        true
+                    }
                     // Ticks that waited for a slot share one entry, with the reason that held up the oldest of them.
-                    (Outcome::Missed, Some(_)) if self.scenario.is_limited => self.has_run_near(job, tick),
+                    (Outcome::Missed, Some(_)) => self.had_no_slot(job, tick),
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
                     // A tick that came before the next claim shares the entry of what was forgotten; so does one that
                     // waited for a run to end when another era began, in which no record shows that.
                     (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
-                    (Outcome::Missed, _) => false,
+                    (Outcome::Missed, None) => false,
                     _ => true,
                 }
         };
@@ -111,15 +118,38 @@ impl World {
         self.scenario.is_limited && self.witness.alive().next().is_some()
     }
 
+    /// Whether replicas run only so many jobs at once, and none had a slot within the tick's start deadline; one that had
+    /// may have had none when the job's own run ended.
+    fn had_no_slot(&self, job: usize, tick: Tick) -> bool {
+        let Some(came) = self.came(tick) else { return false };
+        let until = came.plus(self.scenario.spec(job).start_deadline_of(tick));
+        self.were_full(came, until) || self.scenario.is_limited && self.has_run_near(job, tick)
+    }
+
+    /// Whether replicas run only so many jobs at once, and each of them was running something all the time.
+    fn were_full(&self, from: Moment, to: Moment) -> bool {
+        let is_busy = |seat: usize| {
+            let its = self.witness.runs.iter().filter(|run| run.seat == seat);
+            let mut spans: Vec<_> = its.map(|run| (run.started, run.ends.max(run.learned))).collect();
+            spans.sort_unstable();
+            let mut busy_until = from;
+            for (start, end) in spans.into_iter().chain([(to, to)]) {
+                if start.min(to) > busy_until.plus(TAKES_A_SLOT_WITHIN) {
+                    return false;
+                }
+                busy_until = busy_until.max(end);
+            }
+            true
+        };
+        self.scenario.is_limited && (0..self.scenario.replicas).all(is_busy)
+    }
+
     /// Whether another run was going within the tick's start deadline.
     fn has_run_near(&self, job: usize, tick: Tick) -> bool {
         let spec = self.scenario.spec(job);
         let Some(came) = self.came(tick) else { return false };
         let until = came.plus(spec.start_deadline_of(tick) + Duration::from_secs(1));
-        // Where replicas run only so many jobs at once, a run of another job may have had the slot.
-        let is_its = |run: &&Process| run.job == job || self.scenario.is_limited;
-        let mut runs = self.witness.runs.iter().filter(is_its);
-        runs.any(|run| run.started <= until && run.ends >= came)
+        self.runs(job).any(|run| run.started <= until && run.ends >= came)
     }
 
     pub(super) fn runs(&self, job: usize) -> impl Iterator<Item = &Process> {
