@@ -65,6 +65,10 @@ protections! {
     AheadReopened = "ahead-reopened",
     /// A longer lease is forgotten when no replica can hold it any more.
     LeaseForgotten = "lease-forgotten",
+    /// A replica runs no more jobs at once than `max_running`.
+    MaxRunning = "max-running",
+    /// A slot that is free again goes to the job that has waited longest.
+    SlotPassedOn = "slot-passed-on",
 }
 
 impl Protection {

@@ -145,7 +145,9 @@ impl Core {
             let (contests, notices) = (&self.contests, &self.notices);
             self.capacity.free_all_but(|job| running.contains(job) || may_be_granted(contests, notices, job));
         }
-        while let Some(next) = self.capacity.call_next() {
+        while Protection::SlotPassedOn.is_on()
+            && let Some(next) = self.capacity.call_next()
+        {
             let now = self.now();
             self.contests.get_mut(&next).into_iter().for_each(|contest| contest.hurry(now));
             self.look_at(&next, now);

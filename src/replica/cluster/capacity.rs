@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::job::JobName;
+use crate::lease::Protection;
 
 /// The slots for runs on one replica.
 #[derive(Debug, Default)]
@@ -45,7 +46,8 @@ impl Capacity {
 
     /// Whether no further job may start.
     pub(crate) fn is_full(&self) -> bool {
-        self.limit.is_some_and(|limit| self.taken.len() >= limit as usize)
+        let is_full = |limit| self.taken.len() >= limit as usize;
+        self.limit.is_some_and(is_full) && Protection::MaxRunning.is_on()
     }
 
     /// Whether the job may start. A job that runs here never runs twice at once: its next run takes the slot of the

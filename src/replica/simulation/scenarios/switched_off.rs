@@ -43,7 +43,7 @@ const fn case(
     Case { off, memory, menu, expected, likely }
 }
 
-const CASES: [Case; 25] = {
+const CASES: [Case; 27] = {
     use Fault::{
         Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, GuardKilled, Guest, Lies, LongLease,
         RecordLost, Restart, Rollback, Rough, StoreAhead, StoreFrozen, StoreSlewed, StoreStep, Unkillable,
@@ -81,7 +81,9 @@ const CASES: [Case; 25] = {
         case(Protection::OwnRun, Forgetful, &[Unkillable, Freeze, Cut, GuardKilled], Broken::OwnOverlap, 9),
         case(Protection::LateRenewal, Forgetful, &[Unkillable, Freeze, Cut], Broken::LockTaken, 0),
         case(Protection::AheadReopened, Forgetful, &[StoreAhead, Crash], Broken::Stalled, 8),
-        case(Protection::LeaseForgotten, Forgetful, &[LongLease, Restart], Broken::Missed, 5),
+        case(Protection::LeaseForgotten, Forgetful, &[LongLease, Restart], Broken::Missed, 9),
+        case(Protection::MaxRunning, Durable, &[Crash], Broken::OverCapacity, 2),
+        case(Protection::SlotPassedOn, Durable, &[Crash], Broken::Missed, 20),
     ]
 };
 
