@@ -44,12 +44,14 @@ impl Contest {
         self.standing = standing;
     }
 
-    /// Returns why nothing may be granted to this replica. After an outage of the store, it knows of no other replica
-    /// until these have sent a heartbeat, too: that no replica took a tick has the outage as its reason.
-    pub(super) fn excuse(&self) -> Option<Reason> {
-        let was_away = self.delayed_by == Some(Reason::StoreUnreachable);
-        let excuse = self.standing.excuse();
-        if was_away && excuse == Some(Reason::NoReplica) { self.delayed_by } else { excuse }
+    /// Returns why nothing may be granted to this replica for a tick. After an outage of the store, it knows of no other
+    /// replica until these have sent a heartbeat, too: that no replica took a tick of that time has the outage as its
+    /// reason.
+    pub(super) fn excuse(&self, tick: Tick) -> Option<Reason> {
+        let was_away = self.unheard_at >= tick.instant();
+        let excuse =
+            |reason| if was_away && reason == Reason::NoReplica { Reason::StoreUnreachable } else { reason };
+        self.standing.excuse().map(excuse)
     }
 
     /// Returns the tick to claim by now.
@@ -174,7 +176,7 @@ mod tests {
         let mut contest = every_minute();
         contest.stand(WATCHES);
         assert_eq!(contest.wake(at(60_000), at_once), Action::WakeAt(at(70_001)));
-        contest.unheard(at(60_500));
+        contest.unheard(at(60_000));
         let claim = claimed(contest.wake(at(75_000), at_once));
         assert_eq!(claim, (Tick(at(60_000)), Some(Reason::StoreUnreachable)));
         consumed(&mut contest, at(75_001));
@@ -183,12 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_between_two_ticks_is_no_reason_for_a_missed_one() {
+    fn an_outage_is_no_reason_for_a_tick_that_came_after_it() {
         let mut contest = every_minute();
         contest.stand(WATCHES);
-        contest.unheard(at(30_000));
-        let claim = claimed(contest.wake(at(75_000), at_once));
-        assert_eq!(claim, (Tick(at(60_000)), Some(Reason::NoReplica)));
+        contest.unheard(at(60_000));
+        contest.opened(at(60_000), at(0), at(61_000));
+        let claim = claimed(contest.wake(at(135_000), at_once));
+        assert_eq!(claim, (Tick(at(120_000)), Some(Reason::NoReplica)));
     }
 
     #[test]

@@ -101,8 +101,12 @@ impl World {
                     (Outcome::Missed, Some(_)) => self.had_no_slot(job, tick),
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
                     // A tick that came before the next claim shares the entry of what was forgotten; so does one that
-                    // waited for a run to end when another era began, in which no record shows that.
-                    (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
+                    // waited for a run to end, or for a slot, when another era began, in which no record shows that.
+                    (Outcome::Unknown, _) => {
+                        self.server.has_forgotten[job]
+                            || self.has_run_near(job, tick)
+                            || self.had_no_slot(job, tick)
+                    }
                     (Outcome::Missed, None) => false,
                     _ => true,
                 }

@@ -212,14 +212,17 @@ impl World {
         for seat in seats {
             self.freeze_for(seat, during);
         }
-        for run in runs {
-            // The command loses the time, too.
-            self.witness.runs[run].ends = self.witness.runs[run].ends.plus(during);
-            // The clock that is never slewed (`CLOCK_MONOTONIC_RAW`) does not count the time.
-            self.witness.runs[run].told.1 += during;
-            self.expect_end(run);
-        }
+        runs.into_iter().for_each(|run| self.suspend_run(run, during));
         true
+    }
+
+    /// Lets a run stand still with its machine for so long.
+    pub(crate) fn suspend_run(&mut self, run: usize, during: Duration) {
+        // The command loses the time, too.
+        self.witness.runs[run].ends = self.witness.runs[run].ends.plus(during);
+        // The clock that is never slewed (`CLOCK_MONOTONIC_RAW`) does not count the time.
+        self.witness.runs[run].told.1 += during;
+        self.expect_end(run);
     }
 
     /// Reboots the machine of an embedded store: no process on it survives, and nothing is forgotten.

@@ -32,6 +32,7 @@ impl Contest {
     /// Notes that the store does not answer, so that nothing is claimed. Returns the tick whose instant has just come,
     /// if that is to be logged.
     pub fn unheard(&mut self, now: UtcMillis) -> Option<Tick> {
+        self.unheard_at = now;
         let has_come = |tick: Tick| tick.instant() <= now.plus(EARLY_TOLERANCE);
         if self.spec.schedule.next_after(self.past()).is_some_and(has_come) {
             self.delayed_by = Some(Reason::StoreUnreachable);

@@ -67,6 +67,8 @@ pub struct Contest {
     state: ClaimState,
     /// Why the pending tick has not been decided yet; becomes the reason of ticks that are passed over.
     pub(crate) delayed_by: Option<Reason>,
+    /// When this replica last found, with this job to look at, that the store does not answer.
+    pub(crate) unheard_at: UtcMillis,
     /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
     /// start nothing.
     since: UtcMillis,
@@ -102,6 +104,7 @@ impl Contest {
             opening: Registration::default(),
             state: ClaimState::Idle,
             delayed_by: None,
+            unheard_at: UtcMillis(0),
             since: UtcMillis(0),
             begun,
             dropped: None,
@@ -190,7 +193,7 @@ impl Contest {
     fn ask(&mut self, bid: Bid, instead_of: Option<Abandon>) -> Action {
         let (bid, instead_of) = up_to_date(bid, instead_of);
         // A claim that may have been granted is repeated as it was.
-        let unfit = if bid.request.unsure { bid.unfit } else { self.excuse() };
+        let unfit = if bid.request.unsure { bid.unfit } else { self.excuse(bid.tick) };
         let bid = Bid { unfit, ..bid };
         self.state = ClaimState::Asking { bid: bid.clone() };
         Action::Claim { bid, instead_of }

@@ -186,13 +186,11 @@ impl World {
         let its = self.witness.alive().filter(|(_, run)| run.seat == seat).map(|(at, _)| at);
         let its: Vec<usize> = its.collect();
         for run in its {
-            let wakes_after = self.deadline_of(&self.witness.runs[run]) <= span.to;
+            let process = &self.witness.runs[run];
+            let outsleeps = process.outsleeps_deadline || self.deadline_of(process) <= span.to;
             let process = &mut self.witness.runs[run];
-            process.ends = process.ends.plus(during);
-            process.told.1 += during;
-            process.guard = Guard::Frozen(span.to);
-            process.outsleeps_deadline |= wakes_after;
-            self.expect_end(run);
+            (process.guard, process.outsleeps_deadline) = (Guard::Frozen(span.to), outsleeps);
+            self.suspend_run(run, during);
             self.at(during, Event::Mend(Mend::GuardThaw(run)));
         }
         true
