@@ -252,8 +252,11 @@ impl Core {
         }
         // A job that waits for the slot has its turn before the next tick of this one.
         self.pass_slots_on();
-        let now = self.now();
+        let (now, is_going) = (self.now(), self.runs.values().any(|own| own.job == lock.job));
         if let Some(contest) = self.contests.get_mut(&lock.job) {
+            if !is_going {
+                contest.own_run_is_over();
+            }
             lock.given_back.into_iter().for_each(|tick| contest.given_back(tick));
             if let Some(tick) = lock.cut_short {
                 contest.cut_short_here(tick, Some(self.node.clone()), now);

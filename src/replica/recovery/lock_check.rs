@@ -18,12 +18,13 @@ impl Core {
     }
 
     /// Gives back a lock that was granted although a run of the job is going here: the store forgot that run. The new
-    /// run starts nothing; the old one learns that its lock is lost when it renews.
+    /// run starts nothing; the old one learns that its lock is lost when it renews. Its tick is claimed again when the old
+    /// run is over.
     pub(crate) fn refuse(&mut self, job: &JobName, won: Won) {
         let tick = won.lease.tick;
         self.give_back(job, won.abandon());
         if let Some(contest) = self.contests.get_mut(job) {
-            contest.given_back(tick);
+            contest.refuse(tick);
         }
     }
 

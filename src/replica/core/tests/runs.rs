@@ -1,7 +1,8 @@
 //! Runs that are going: a second grant of their job, a proof that they are alive, orders to stop, manual runs.
 
-use crate::lease::Phase;
+use crate::lease::{Answer, Phase, Reply};
 use crate::run::StopReason;
+use crate::store::Hint;
 
 use super::*;
 
@@ -40,6 +41,25 @@ fn a_lock_granted_although_a_run_is_going_here_is_given_back() {
     bench.tell(granted);
     assert_eq!(bench.started.len(), 1);
     assert_eq!(bench.count("give back j"), 1, "{:?}", bench.done);
+}
+
+#[test]
+fn a_tick_that_could_not_start_beside_a_run_here_is_claimed_again_when_that_is_over() {
+    let mut bench = with("overlap = \"wait\"");
+    forget(&mut bench);
+    bench.pass(9_100);
+    assert_eq!(bench.count("give back j"), 1, "{:?}", bench.done);
+    for _ in 0..3 {
+        // The store publishes that the tick was given back.
+        let (mark, era) = (Some(bench.records[&job("j")].mark), bench.era.clone());
+        let answer = Answer::Abandoned;
+        let reply = Reply { now: bench.now.wall, mark, lease: None, rerun: None, answer };
+        bench.tell(CoreInput::Hint(Hint { job: job("j"), era, reply }));
+        bench.pass(1_500);
+    }
+    assert_eq!(bench.count("give back j"), 1, "it is not claimed while the run is going: {:?}", bench.done);
+    bench.end("j");
+    assert_eq!(bench.started_at(), [10_000, 20_000]);
 }
 
 #[test]

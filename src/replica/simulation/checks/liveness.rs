@@ -31,11 +31,15 @@ impl World {
         Ok(())
     }
 
-    /// Each job runs again once faults stop, however slowly, unless runs of other jobs have all slots.
+    /// Each job runs again once faults stop, however slowly, unless no replica has a slot for any of its ticks.
     fn has_run_again(&self, job: usize) -> Result<(), Violation> {
         let settled = Moment(0).plus(FAULTS + QUIET / 4);
         let has_run = |run: &Process| run.started > settled && run.lease.cause != Cause::Manual;
-        if self.runs(job).any(has_run) || self.were_full(settled, self.now) {
+        let schedule = &self.scenario.spec(job).schedule;
+        let following = |tick: &Tick| schedule.next_after(tick.instant());
+        let mut ticks = std::iter::successors(schedule.next_after(settled.utc()), following)
+            .take_while(|tick| tick.instant() < self.now.utc());
+        if self.runs(job).any(has_run) || ticks.all(|tick| self.had_no_slot(job, tick)) {
             return Ok(());
         }
         Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))

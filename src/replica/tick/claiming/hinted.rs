@@ -46,6 +46,9 @@ enum Look {
     UnderWay,
 }
 
+/// A tick that could not start beside a run of the job here is looked at again after this long, or when that run is over.
+const REFUSED_AGAIN: Duration = Duration::from_secs(1);
+
 impl Contest {
     /// Takes in a hint about another replica's claim. `store_now`: the store's time, as this replica reckons it.
     /// Returns when to check the job, if the hint alone requires that.
@@ -101,6 +104,9 @@ impl Contest {
         stagger: Duration,
         now: UtcMillis,
     ) -> Action {
+        if self.refused == Some(bid.tick) && instead_of.is_none() && self.doubt().is_none() {
+            return self.wait(bid, now.plus(REFUSED_AGAIN));
+        }
         match self.put_off(bid.tick, stagger, now) {
             Some(until) => self.wait(bid, until),
             None => self.ask(bid, instead_of),

@@ -67,6 +67,9 @@ pub struct Contest {
     state: ClaimState,
     /// Why the pending tick has not been decided yet; becomes the reason of ticks that are passed over.
     pub(crate) delayed_by: Option<Reason>,
+    /// A granted tick that could not start here, as a run of the job was still going: it is not claimed again until that is
+    /// over.
+    refused: Option<Tick>,
     /// When this replica last found, with this job to look at, that the store does not answer.
     pub(crate) unheard_at: UtcMillis,
     /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
@@ -104,6 +107,7 @@ impl Contest {
             opening: Registration::default(),
             state: ClaimState::Idle,
             delayed_by: None,
+            refused: None,
             unheard_at: UtcMillis(0),
             since: UtcMillis(0),
             begun,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::job::Tick;
+use crate::job::{Reason, Tick};
 use crate::lease::{Abandon, Claim};
 use crate::time::UtcMillis;
 
@@ -69,6 +69,17 @@ impl Contest {
         (self.decided, self.answered) = (self.decided.min(before), self.answered.min(before));
         self.ran_up_to(before);
         self.was_not_cut_short(tick);
+    }
+
+    /// Notes that a granted tick could not start, as a run of the job is still going here.
+    pub(in crate::replica) fn refuse(&mut self, tick: Tick) {
+        self.given_back(tick);
+        (self.refused, self.delayed_by) = (Some(tick), Some(Reason::Late));
+    }
+
+    /// Notes that no run of the job is going here any more.
+    pub(in crate::replica) fn own_run_is_over(&mut self) {
+        self.refused = None;
     }
 
     /// Abandons a grant that came too late, and claims its tick again under another run id.
