@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use solocron::job::{OnInterrupt, Outcome, Reason, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
 use solocron::lease::{
     Abandon, Act, Answer, Claim, Era, HistoryEntry, Lease, LeaseInstant, Memory, Open, Request, ScheduleHash,
 };
@@ -242,4 +242,49 @@ fn a_lost_tick_and_forgotten_ones_after_it_share_one_entry() {
     set_clock(&mut book, 120.0);
     assert!(is_won(&book.claim(tick(120.0), |_| {})));
     assert_eq!(book.told(), [several(at(-0.001), tick(60.0), LOST)]);
+}
+
+/// A clock that was an hour ahead granted the tick at `HOUR`; it was set right, and an operator opened the tick again.
+fn open_again(book: &mut Book) {
+    set_clock(book, 1.0);
+    let wall = book.server.now;
+    assert_eq!(book.operate(Act::SetMark { wall }), Answer::Noted);
+}
+
+#[test]
+fn a_run_that_ends_after_an_operator_opened_its_tick_leaves_no_leap_beyond_the_mark() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let copy = book.record.clone();
+    set_clock(&mut book, HOUR);
+    let mut ran = book.win(tick(HOUR));
+    (book.record, book.entries) = (copy, Vec::new());
+    book.win(tick(HOUR));
+    book.open(|open| open.caller.latest_store_time = at(HOUR));
+    // Both are reruns.
+    (ran.cause, ran.tries) = (Cause::Rerun, 2);
+    (book.record().cause, book.record().tries) = (Some(Cause::Rerun), 2);
+    open_again(&mut book);
+    assert_eq!(book.finish(&ran, |_| {}), Answer::Finished);
+    assert_eq!(entries(&book, HOUR), [SUCCEEDED]);
+    let mark = book.record().mark;
+    assert!(book.record().leaps.iter().all(|leap| leap.to <= mark), "{}", book.record().leaps);
+}
+
+#[test]
+fn a_lost_tick_that_lies_in_a_leap_gets_no_second_one() {
+    let mut book = Book::ready(Memory::Forgetful);
+    set_clock(&mut book, HOUR);
+    let run = book.win(tick(HOUR));
+    open_again(&mut book);
+    book.new_era();
+    book.claim(tick(60.0), |claim| {
+        (claim.caller.latest_store_time, claim.caller.calm) = (at(HOUR + 1.0), Duration::ZERO);
+    });
+    abandon(&mut book, &run);
+    let around = book.record().leaps.iter().filter(|leap| leap.covers(at(HOUR))).count();
+    assert_eq!(around, 1, "{}", book.record().leaps);
+    // Nobody claims a tick until after it.
+    set_clock(&mut book, HOUR + 60.0);
+    assert!(is_won(&book.claim(tick(HOUR + 60.0), |claim| claim.prev = Some(tick(HOUR)))));
+    assert_eq!(entries(&book, HOUR).len(), 1, "{:?}", book.told());
 }

@@ -99,6 +99,18 @@ fn abandons(era: &Era, now: UtcMillis) -> Vec<Case> {
             &|record| (record.tick, record.tries) = (Some(Tick(now.plus(MINUTE))), 2),
             |_, after| after.history.is_empty() && after.record.as_ref().is_some_and(|r| !r.is_running()),
         ),
+        case(
+            "a loss, and a leap around the tick",
+            &|record| {
+                settles(record, now);
+                record.mark = now.plus(MINUTE);
+                let around = format!("{}-{}", record.started.expect("a start").0 - 1, record.mark.0);
+                leaps(record, &around);
+            },
+            |before, after| {
+                after.record.as_ref().is_some_and(|r| r.tick.is_none() && r.leaps == before.leaps)
+            },
+        ),
     ]
 }
 
@@ -145,6 +157,24 @@ fn others(era: &Era, now: UtcMillis) -> Vec<Case> {
         is_right: |_, after| after.history.len() == 1 && after.reply.answer == Answer::Finished,
     };
 
+    let mut opened = running(era, now);
+    settles(&mut opened, now);
+    opened.mark = now.minus(MINUTE);
+    let former = solocron::lease::Lease {
+        run: RunId::new(),
+        fence: Fence(opened.fence.0 - 1),
+        ..sample::lease(&opened)
+    };
+    let opened = Case {
+        what: "the same, and an operator opened the tick",
+        record: opened,
+        request: Request::Finish(sample::finish(&former, era)),
+        is_right: |before, after| {
+            let has_leaps = after.record.as_ref().is_some_and(|r| r.leaps != before.leaps);
+            after.history.len() == 1 && !has_leaps
+        },
+    };
+
     let mut waits = idle();
     waits.settles_at = LeaseInstant(now.plus(MINUTE * 60).0);
     let waits = Case {
@@ -156,7 +186,7 @@ fn others(era: &Era, now: UtcMillis) -> Vec<Case> {
             settles_at == Some(after.reply.now.plus(SETTLING).0)
         },
     };
-    vec![edited, ahead, again, waits]
+    vec![edited, ahead, again, opened, waits]
 }
 
 #[tokio::test]

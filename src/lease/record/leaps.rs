@@ -56,7 +56,7 @@ impl Leap {
     }
 }
 
-/// The leaps of a record, in order; they do not overlap.
+/// The leaps of a record, in order; they do not overlap, and none goes beyond the mark.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Leaps(Vec<Leap>);
 
@@ -216,6 +216,11 @@ impl Leaps {
     pub(crate) fn tell_ran(&mut self, after: UtcMillis, to: UtcMillis) {
         self.except_of(after, to, |_| true);
         self.add(Leap { after, to, passed: Passed::Ran });
+    }
+
+    /// Whether the instant lies in a leap, of whatever kind.
+    pub(crate) fn cover(&self, instant: UtcMillis) -> bool {
+        self.0.iter().any(|leap| leap.covers(instant))
     }
 
     /// Whether the tick at this instant ran, while ticks around it have no entry yet.

@@ -262,7 +262,8 @@ fn lose_tick(record: &mut Record) {
     let after = UtcMillis(tick.0 - 1);
     // As where a tick is given back: the schedule may apply only after that tick because the tick was decided.
     record.schedule_since = record.schedule_since.min(after);
-    if !record.leaps.has_ran(tick) {
+    // If an operator had opened the tick, and the store forgot decisions since, a leap around the tick tells of it already.
+    if !record.leaps.cover(tick) {
         record.leaps.add(Leap { after, to: tick, passed: Passed::Lost });
     }
 }
@@ -341,10 +342,13 @@ fn tell(record: &mut Record, lease: &Lease) {
     }
 }
 
-/// Records that the tick has the entry of this run, and needs no other if the run that the record names is abandoned.
+/// Records that the tick has the entry of this run, and needs no other if the run that the record names is abandoned. A tick
+/// above the mark, which an operator has opened, needs none in any case.
 fn tell_also(record: &mut Record, lease: &Lease) {
     let tick = lease.tick.instant();
-    record.leaps.tell_ran(UtcMillis(tick.0 - 1), tick);
+    if tick <= record.mark {
+        record.leaps.tell_ran(UtcMillis(tick.0 - 1), tick);
+    }
 }
 
 /// Returns the mark of the grant. It includes the tick itself, unless the run is manual: that decides no tick.

@@ -44,9 +44,10 @@ end
 local function tell()
   local tick = holding.tick
   except(tick - 1, tick, true)
+  if tick > record.mark then return end
   -- The tick needs no other entry if the run that the record names is abandoned.
   local is_alone = was_granted_again()
-  if not is_alone and (not record.lost or record.lost >= tick or tick > record.mark) then return end
+  if not is_alone and (not record.lost or record.lost >= tick) then return end
   local before = not is_alone and is_under(holding.sched) and holding.prev or tick - 1
   except(before, tick, true)
   add_leap(before, tick, RAN)

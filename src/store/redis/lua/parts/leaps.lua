@@ -91,10 +91,10 @@ local function lose(to)
   if record.leaps ~= before then changed = true end
 end
 
--- Returns the leap that covers a tick, if it is of this kind.
+-- Returns the leap that covers a tick, if it is of this kind; of any kind, if none is given.
 local function covering(tick, passed)
   for _, leap in ipairs(leaps_of()) do
-    if leap.passed == passed and leap.after < tick and tick <= leap.to then return leap end
+    if (not passed or leap.passed == passed) and leap.after < tick and tick <= leap.to then return leap end
   end
   return nil
 end

@@ -76,7 +76,8 @@ elseif not remembers and not manual then
   release()
   -- As where a tick is given back: the schedule may apply only after that tick because the tick was decided.
   record.since = math.min(record.since, record.tick - 1)
-  if not has_ran(record.tick) then add_leap(record.tick - 1, record.tick, LOST) end
+  -- If an operator had opened the tick, and the store forgot decisions since, a leap around the tick tells of it already.
+  if not covering(record.tick) then add_leap(record.tick - 1, record.tick, LOST) end
   record.tick = nil
 else
   end_run('missed', edited and 'edited' or 'abandoned', now)
