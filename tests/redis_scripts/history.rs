@@ -152,18 +152,21 @@ impl History {
         record.failures_in_row = if record.failing_since.is_some() { self.rng.random_range(1..5) } else { 0 };
     }
 
-    /// A clock that was ahead has decided ticks, and passed others.
+    /// A clock that was ahead has decided ticks, and passed others. The tick of a run is decided.
     fn set_ahead(&mut self, record: &mut Record, now: UtcMillis) {
+        let running = record.tick.filter(|_| record.is_running()).map(Tick::instant);
         let mut at = now.minus(Duration::from_secs(600));
         let mut leaps = Vec::new();
         for _ in 0..self.rng.random_range(0..8) {
             let after = at.plus(self.span());
             at = after.plus(self.span() + Duration::from_millis(1)).plus(Duration::from_secs(90));
             let sign = ["", "", "!", "?"][self.rng.random_range(0..4)];
-            leaps.push(format!("{}-{}{sign}", after.0, at.0));
+            if running.is_none_or(|tick| tick <= after || at < tick) {
+                leaps.push(format!("{}-{}{sign}", after.0, at.0));
+            }
         }
         record.leaps = leaps.join(" ").parse().expect("leaps");
-        record.mark = at.plus(self.span());
+        record.mark = at.plus(self.span()).max(running.unwrap_or(at));
     }
 
     /// A request, expected at `now`.
@@ -223,7 +226,7 @@ impl History {
     fn claim(&mut self, record: Option<&Record>, now: UtcMillis) -> Claim {
         let caller = self.caller(now);
         let tick = self.tick(record, now);
-        let prev = Tick(tick.instant().minus(self.span()));
+        let prev = before(tick, tick.instant().minus(self.span()));
         let mark = record.map_or(now, |record| record.lost_after.unwrap_or(record.mark));
         let after = if self.one_in(2) { mark } else { self.near(mark) };
         let before = Tick(after.minus(self.span()));
@@ -327,11 +330,12 @@ impl History {
         let started = record.and_then(|record| record.started).unwrap_or(now);
         let cause = record.and_then(|record| record.cause).unwrap_or(Cause::Schedule);
         let other_fence = Fence(self.near(UtcMillis(fence.0)).0);
-        let prev = Tick(self.near(now));
+        let tick = self.tick(record, now);
+        let prev = before(tick, self.near(now));
         Lease {
             run: self.run(record),
             fence: if self.one_in(3) { other_fence } else { fence },
-            tick: self.tick(record, now),
+            tick,
             length: self.length(),
             node: node("h"),
             cause: if self.one_in(4) { self.pick(Cause::ALL) } else { cause },
@@ -373,6 +377,11 @@ impl History {
             leapt: self.maybe(leapt),
         }
     }
+}
+
+/// A tick at that instant, or right before `tick` if that is earlier.
+fn before(tick: Tick, at: UtcMillis) -> Tick {
+    Tick(at.min(UtcMillis(tick.instant().0 - 1)))
 }
 
 /// Puts everything that the record knows back by `span`: the same as if that much time had passed.

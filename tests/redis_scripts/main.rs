@@ -3,6 +3,7 @@
 
 mod batches;
 mod history;
+mod leaps;
 mod lost_ticks;
 mod pair;
 #[path = "../support/mod.rs"]

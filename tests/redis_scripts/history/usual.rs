@@ -7,7 +7,7 @@ use solocron::job::{RunId, Tick};
 use solocron::lease::{Caller, Claim, Finish, Lease, LeaseInstant, Phase, Record, SCHEMA};
 use solocron::time::UtcMillis;
 
-use super::History;
+use super::{History, before};
 
 impl History {
     /// Makes it the record of a job at rest: one that has run, or never did.
@@ -49,13 +49,14 @@ impl History {
             unfit: None,
             ..other.clone()
         };
+        let prev = other.prev.map(|prev| before(next.tick, prev.instant()));
         let ended = record.and_then(|record| record.ended).unwrap_or(now);
         let before_end = Tick(ended.minus(self.span()));
         let (calm, largest_lease) = (self.length(), self.length());
         match self.rng.random_range(0..30) {
             0 => Claim { run: other.run, ..next },
             1 => Claim { tick: other.tick, ..next },
-            2 => Claim { prev: other.prev, gap: other.gap, ..next },
+            2 => Claim { prev, gap: other.gap, ..next },
             3 => Claim { schedule_hash: other.schedule_hash, ..next },
             4 => Claim { start_deadline: other.start_deadline, tick: other.tick, ..next },
             5 => Claim { catch_up: true, ..next },
@@ -68,11 +69,9 @@ impl History {
                 caller: Caller { latest_store_time: other.caller.latest_store_time, ..next.caller },
                 ..next
             },
-            12..16 => Claim {
-                caller: Caller { known_mark: other.caller.known_mark, ..next.caller },
-                prev: other.prev,
-                ..next
-            },
+            12..16 => {
+                Claim { caller: Caller { known_mark: other.caller.known_mark, ..next.caller }, prev, ..next }
+            }
             16 | 17 => Claim { caller: Caller { calm, largest_lease, ..next.caller }, ..next },
             18 | 19 => Claim { tick: before_end, ..next },
             _ => next,
@@ -93,6 +92,7 @@ impl History {
             mark: record.mark,
             ..other.lease.clone()
         };
+        let lease = Lease { prev: lease.prev.map(|prev| before(lease.tick, prev.instant())), ..lease };
         // The record may be of another life than the server's.
         let era = if self.one_in(4) { self.era.clone() } else { record.era.clone() };
         // The run may have ended before what else the record tells.
