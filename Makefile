@@ -25,7 +25,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 # How many simulations of each kind of store `make simulate` makes: optimised, some eighty a second.
 SEEDS ?= 10000
-# How many weeks `make weeks` goes through: optimised, some seven a second.
+# How many weeks `make weeks` goes through: optimised, about one a second.
 WEEKS ?= 50
 # How many random inputs `make random` tries in each test.
 CASES ?= 20000
