@@ -96,7 +96,7 @@ impl Contest {
         self.hearsay.look_at
     }
 
-    /// Claims the bid's tick, or waits if hints report it as decided.
+    /// Claims the bid's tick, or waits if hints report it as decided, or a run that is going here keeps it from starting.
     pub(super) fn ask_or_put_off(
         &mut self,
         bid: Bid,
