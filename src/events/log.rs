@@ -1,7 +1,6 @@
 //! Where a replica reports what happens: every event becomes one line of the log, is counted, and is sent to all listeners.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tracing::field::display;
@@ -10,6 +9,7 @@ use tracing::{debug, error, info, warn};
 use crate::job::{NodeName, Outcome, Reason};
 use crate::lease::Pausing;
 use crate::store::{Concern, Grade};
+use crate::time::millis::millis;
 
 use super::LeaseAwaited;
 use super::counter::EventCounter;
@@ -294,8 +294,4 @@ pub(crate) fn listed(names: &[impl ToString]) -> String {
     let shown: Vec<String> = names.iter().take(LISTED).map(ToString::to_string).collect();
     let more = names.len() - shown.len();
     if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
-}
-
-pub(crate) fn millis(of: Duration) -> u64 {
-    u64::try_from(of.as_millis()).unwrap_or(u64::MAX)
 }

@@ -7,8 +7,9 @@ use tracing::{info, warn};
 
 use crate::job::{JobName, NodeName, Verdict};
 use crate::time::UtcMillis;
+use crate::time::millis::millis;
 
-use super::log::{listed, millis};
+use super::log::listed;
 use super::run_ref::Run;
 
 /// An event about other replicas.

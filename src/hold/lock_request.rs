@@ -57,7 +57,7 @@ impl LockRequest {
 
     /// Returns the request that gives back what may have been granted.
     pub(crate) fn abandon(&self) -> Abandon {
-        Abandon { run: self.run, era: self.era.clone(), edited: false }
+        Abandon::of(self.run, self.era.clone())
     }
 
     /// Returns the request for a manual run, asked for at `asked`. It carries out no order, and waits while the lock is
@@ -98,6 +98,6 @@ impl<'a> LockTerms<'a> {
 impl Won {
     /// Returns the request that gives the lock back: nothing was started under it.
     pub(crate) fn abandon(self) -> Abandon {
-        Abandon { run: self.lease.run, era: self.era, edited: false }
+        Abandon::of(self.lease.run, self.era)
     }
 }

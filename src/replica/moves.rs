@@ -14,6 +14,7 @@ use crate::job::{JobName, RunId, Tick};
 use crate::lease::{Abandon, Answer, Deadline, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
+use crate::time::millis::millis;
 use crate::time::{BootInstant, UtcMillis};
 
 use super::control::notices::Notices;
@@ -220,7 +221,7 @@ impl Core {
         let (decided, is_last_attempt) = (self.at.boot, self.draining);
         let start = RunStart { grant, start_deadline, decided, is_last_attempt };
         self.effects.push(Effect::Start(Box::new(start)));
-        let lease_ms = u64::try_from(spec.lease.as_millis()).unwrap_or(u64::MAX);
+        let lease_ms = millis(spec.lease);
         let running = BeatRun { job: spec.name.clone(), run, lease_ms };
         self.update_beat(|beat| beat.running.push(running));
     }
@@ -252,7 +253,7 @@ impl Core {
         }
         // A job that waits for the slot has its turn before the next tick of this one.
         self.pass_slots_on();
-        let (now, is_going) = (self.now(), self.runs.values().any(|own| own.job == lock.job));
+        let (now, is_going) = (self.now(), self.runs_itself(&lock.job));
         if let Some(contest) = self.contests.get_mut(&lock.job) {
             if !is_going {
                 contest.own_run_is_over();

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Run;
 use crate::events::event::Event;
-use crate::events::log::millis;
 use crate::events::peer_event::PeerEvent;
 use crate::job::{Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::time::UtcMillis;
+use crate::time::millis::millis;
 
 use super::word::EventWord;
 

@@ -312,7 +312,7 @@ impl LockHolder {
         self.effects.push(HolderEffect::ReportEnd);
         let reason = end.ended.verdict.reason.unwrap_or(Reason::Late);
         self.report(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
-        let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
+        let abandon = Abandon::of(self.run.run, self.era.clone());
         self.effects.push(HolderEffect::ForgetNote);
         self.record(Box::new(Request::Abandon(abandon)), lock);
         self.effects.push(HolderEffect::ForgetLog(end));

@@ -12,7 +12,7 @@ use crate::http::state::HttpState;
 use crate::job::JobName;
 use crate::store::{KEPT_ENTRIES, StoreError};
 use crate::view::explanation::{Unexplained, When};
-use crate::view::job::{ComingTick, Definition, JobCondition, JobQuery, KnownJob, ticks_after};
+use crate::view::job::{ComingTick, Definition, JobCondition, JobQuery, KnownJob};
 use crate::view::snapshot::Snapshot;
 use crate::view::status::{JobView, StatusView};
 use crate::view::text::time_format::Rfc3339;
@@ -117,7 +117,7 @@ async fn coming(shared: &HttpState, call: &AdmittedRequest) -> ApiResult {
         return json(&Vec::<ComingTick<'_>>::new());
     };
     let now = shared.store_now();
-    let ticks = ticks_after(&spec.schedule, now).take(if spec.enabled { count } else { 0 });
+    let ticks = spec.schedule.ticks_after(now).take(if spec.enabled { count } else { 0 });
     let ticks: Vec<_> = ticks.map(|tick| ComingTick::of(Some(&job), &spec.schedule, tick)).collect();
     json(&ticks)
 }

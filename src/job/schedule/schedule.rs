@@ -124,12 +124,15 @@ impl Schedule {
         self.0.zone.instants(civil).into_iter().map(UtcMillis::from_timestamp).collect()
     }
 
+    /// Returns the ticks after an instant, in order, without end.
+    pub(crate) fn ticks_after(&self, after: UtcMillis) -> impl Iterator<Item = Tick> {
+        std::iter::successors(self.next_after(after), |tick| self.next_after(tick.instant()))
+    }
+
     /// Returns the shortest distance between the next few ticks after an instant, for warnings. [`Duration::MAX`] if
     /// fewer than two are left.
     pub fn shortest_period(&self, at: UtcMillis) -> Duration {
-        let following = |tick: &Tick| self.next_after(tick.instant());
-        let ticks: Vec<Tick> =
-            std::iter::successors(self.next_after(at), following).take(TICKS_PER_HINT).collect();
+        let ticks: Vec<Tick> = self.ticks_after(at).take(TICKS_PER_HINT).collect();
         let distances = ticks.windows(2).map(|pair| pair[1].instant().since(pair[0].instant()));
         distances.min().unwrap_or(Duration::MAX)
     }

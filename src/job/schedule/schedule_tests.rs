@@ -11,9 +11,7 @@ fn at(text: &str) -> UtcMillis {
 }
 
 fn ticks(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
-    let following = |tick: &Tick| schedule.next_after(tick.instant());
-    let ticks = std::iter::successors(schedule.next_after(at(after)), following).take(count);
-    ticks.map(|tick| schedule.local_text(tick)).collect()
+    schedule.ticks_after(at(after)).take(count).map(|tick| schedule.local_text(tick)).collect()
 }
 
 /// A changed fingerprint would make every running cluster treat its schedules as edited.

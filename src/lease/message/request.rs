@@ -283,3 +283,10 @@ pub struct Abandon {
     /// Whether the job was edited and the tick no longer exists: it is recorded as missed, instead of being claimable again.
     pub edited: bool,
 }
+
+impl Abandon {
+    /// Returns the request for a run that was claimed in this era, and whose tick still exists.
+    pub(crate) fn of(run: RunId, era: Era) -> Self {
+        Self { run, era, edited: false }
+    }
+}

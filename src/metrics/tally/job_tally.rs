@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::job::{JobName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::metrics::catalogue::JOB_RESULTS;
 use crate::time::UtcMillis;
+use crate::time::millis::millis;
 
 /// How a tick counts for its job, in the order of [`JOB_RESULTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +80,7 @@ impl JobTally {
 
     /// Adds the time that a run took.
     pub(crate) fn add_run(&self, took: Duration) {
-        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        self.run_millis.fetch_add(millis, Ordering::Relaxed);
+        self.run_millis.fetch_add(millis(took), Ordering::Relaxed);
     }
 
     /// Notes that the ticks of the job are decided up to this one.

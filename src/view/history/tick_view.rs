@@ -189,7 +189,7 @@ pub(crate) fn count(
     if !record.is_some_and(is_of) {
         return None;
     }
-    let ticks = std::iter::successors(schedule.next_after(after), |tick| schedule.next_after(tick.instant()));
+    let ticks = schedule.ticks_after(after);
     let count = ticks.take_while(|tick| *tick <= entry.tick).take(MAX_COUNTED + 1).count();
     (1..=MAX_COUNTED).contains(&count).then_some(count as u64)
 }

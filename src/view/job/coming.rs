@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::job::{JobName, Schedule, Tick};
-use crate::time::UtcMillis;
 use crate::view::text::time_format::Rfc3339;
 
 /// A coming tick, with the field names that programs rely on.
@@ -22,9 +21,4 @@ impl<'a> ComingTick<'a> {
     pub(crate) fn of(job: Option<&'a JobName>, schedule: &Schedule, tick: Tick) -> Self {
         Self { job, tick: Rfc3339(tick.instant()), tick_ms: tick, local: schedule.local_text(tick) }
     }
-}
-
-/// Returns the ticks of a schedule after this instant, in order, without end.
-pub(crate) fn ticks_after(schedule: &Schedule, after: UtcMillis) -> impl Iterator<Item = Tick> {
-    std::iter::successors(schedule.next_after(after), |tick| schedule.next_after(tick.instant()))
 }

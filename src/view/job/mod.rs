@@ -6,7 +6,7 @@ pub(crate) mod definition;
 pub(crate) mod list;
 pub(crate) mod state;
 
-pub(crate) use coming::{ComingTick, ticks_after};
+pub(crate) use coming::ComingTick;
 pub(crate) use condition::{JobCondition, JobConditions, NEW, WELL};
 pub(crate) use definition::{Definition, KnownJob, NOT_IN_FILE};
 pub(crate) use list::{JOBS_PER_PAGE, JobList, JobQuery};

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::job::{Schedule, Tick};
 use crate::time::UtcMillis;
+use crate::time::millis::millis;
 
 /// Below this, tenths of a second matter.
 const TENTHS_BELOW: Duration = Duration::from_secs(10);
@@ -53,8 +54,7 @@ pub(crate) fn span(of: Duration) -> String {
 
 /// Returns the duration rounded to a multiple of `to_ms`, in milliseconds.
 pub(crate) fn rounded(of: Duration, to_ms: u64) -> Duration {
-    let ms = u64::try_from(of.as_millis()).unwrap_or(u64::MAX);
-    Duration::from_millis(ms.saturating_add(to_ms / 2) / to_ms * to_ms)
+    Duration::from_millis(millis(of).saturating_add(to_ms / 2) / to_ms * to_ms)
 }
 
 /// `3m 10s ago`, `in 4m`, or `now` within a second.

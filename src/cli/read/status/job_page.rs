@@ -82,8 +82,7 @@ pub(super) fn acts(notes: &Result<Vec<ActNote>, String>, look: StatusLook) -> St
 
 fn coming<'a>(job: &JobState, spec: &'a JobSpec, snapshot: &Snapshot) -> impl Iterator<Item = Tick> + 'a {
     let is_enabled = spec.enabled && job.unread.is_none();
-    let first = spec.schedule.next_after(snapshot.now).filter(|_| is_enabled);
-    std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant())).take(COMING)
+    spec.schedule.ticks_after(snapshot.now).take(if is_enabled { COMING } else { 0 })
 }
 
 /// Returns `2026-11-20 12:05:00 UTC, ended 1h 56m ago`.

@@ -188,10 +188,9 @@ fn standing(frame: &PageFrame<'_>, facts: &JobFacts<'_>) -> PagePart {
 /// Returns the coming ticks of a job that is enabled.
 fn coming(spec: &JobSpec, snapshot: &Snapshot) -> Vec<(DueTime, String)> {
     let now = snapshot.ages_to;
-    let first = spec.schedule.next_after(snapshot.now).filter(|_| spec.enabled);
-    let ticks = std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant()));
+    let ticks = spec.schedule.ticks_after(snapshot.now).take(if spec.enabled { COMING } else { 0 });
     let line = |tick: Tick| (DueTime { at: tick.instant(), now }, local(&spec.schedule, tick));
-    ticks.take(COMING).map(line).collect()
+    ticks.map(line).collect()
 }
 
 fn ticks(frame: &PageFrame<'_>, facts: &JobFacts<'_>, zone: &str) -> PagePart {

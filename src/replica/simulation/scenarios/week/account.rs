@@ -136,11 +136,9 @@ impl<'a> Account<'a> {
 impl InForce<'_> {
     /// The ticks that must be accounted for.
     fn ticks(&self) -> impl Iterator<Item = Tick> {
-        let schedule = &self.phase.spec.schedule;
-        let following = |tick: &Tick| schedule.next_after(tick.instant());
         let until = self.span.to.utc();
-        std::iter::successors(schedule.next_after(self.span.from.utc()), following)
-            .take_while(move |tick| tick.instant() < until)
+        let ticks = self.phase.spec.schedule.ticks_after(self.span.from.utc());
+        ticks.take_while(move |tick| tick.instant() < until)
     }
 
     /// Whether a replica may have planned this tick.

@@ -170,8 +170,7 @@ impl Account<'_> {
 /// Checks that an entry with a count stands for as many ticks.
 fn miscounted(spec: &JobSpec, entry: &HistoryEntry) -> Option<String> {
     let (after, said) = (entry.after?, entry.count?);
-    let following = |tick: &Tick| spec.schedule.next_after(tick.instant());
-    let ticks = std::iter::successors(spec.schedule.next_after(after), following);
+    let ticks = spec.schedule.ticks_after(after);
     let count = ticks.take_while(|tick| *tick <= entry.tick).count() as u64;
     (said != count).then(|| format!("stands for {count} ticks, and says {said}"))
 }
