@@ -93,7 +93,7 @@ fn a_silent_holder_that_comes_back_is_not_waited_for() {
 fn an_unanswered_claim_is_repeated_as_the_same_run_and_in_doubt_until_resolved() {
     let mut asking = Asking::begin(at(60_000));
     let run = send(&mut asking);
-    assert_eq!(in_doubt(&asking), Some(run), "nobody knows what becomes of a request under way");
+    assert_eq!(in_doubt(&asking), Some(run), "the result of a request under way is unknown");
     let gone = asking.failed(&StoreError::Unknown("gone".into()), at(0), at(0));
     assert!(matches!(gone, Next::LearnAt(_)));
     assert_eq!((in_doubt(&asking), send(&mut asking)), (Some(run), run));

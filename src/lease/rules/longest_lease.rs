@@ -32,8 +32,8 @@ impl Transition<'_> {
     }
 
     /// Raises the record's lease to the longest that the caller remembers, so that all other callers wait as long. Once the
-    /// caller has watched the store for as long, nobody holds that lease under a lock that the store forgot: then the record
-    /// tells the lease of the only holder.
+    /// caller has watched the store for that long, no lock with that lease is left that the store forgot. The record then has
+    /// the lease of the only holder.
     pub(crate) fn merge_lease(&mut self, open: &Open) {
         let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
         let record = self.record_mut();

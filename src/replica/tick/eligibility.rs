@@ -44,9 +44,9 @@ impl Contest {
         self.standing = standing;
     }
 
-    /// Returns why nothing may be granted to this replica for a tick. After an outage of the store, it knows of no other
-    /// replica until these have sent a heartbeat, too: that no replica took a tick of that time has the outage as its
-    /// reason.
+    /// Returns why nothing may be granted to this replica for a tick. Right after an outage of the store, this replica has
+    /// received no other's heartbeat yet. A tick that came during the outage is missed for the outage, and not because no
+    /// replica is there.
     pub(super) fn excuse(&self, tick: Tick) -> Option<Reason> {
         let was_away = self.unheard_at >= tick.instant();
         let excuse =

@@ -35,10 +35,8 @@ impl World {
     fn has_run_again(&self, job: usize) -> Result<(), Violation> {
         let settled = Moment(0).plus(FAULTS + QUIET / 4);
         let has_run = |run: &Process| run.started > settled && run.lease.cause != Cause::Manual;
-        let schedule = &self.scenario.spec(job).schedule;
-        let following = |tick: &Tick| schedule.next_after(tick.instant());
-        let mut ticks = std::iter::successors(schedule.next_after(settled.utc()), following)
-            .take_while(|tick| tick.instant() < self.now.utc());
+        let ticks = self.scenario.spec(job).schedule.ticks_after(settled.utc());
+        let mut ticks = ticks.take_while(|tick| tick.instant() < self.now.utc());
         if self.runs(job).any(has_run) || ticks.all(|tick| self.had_no_slot(job, tick)) {
             return Ok(());
         }
@@ -96,13 +94,11 @@ impl World {
         let is_good = |entry: &&&HistoryEntry| {
             self.was_claimed(job, entry)
                 || match (entry.outcome, entry.reason) {
-                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap))
-                        if self.has_run_near(job, tick) =>
-                    {
-                        true
-                    }
                     // Ticks that waited for a slot share one entry, with the reason that held up the oldest of them.
-                    (Outcome::Missed, Some(_)) => self.had_no_slot(job, tick),
+                    (Outcome::Missed, Some(reason)) => {
+                        let was_held_up = matches!(reason, Reason::Late | Reason::Overlap);
+                        was_held_up && self.has_run_near(job, tick) || self.had_no_slot(job, tick)
+                    }
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
                     // A tick that came before the next claim shares the entry of what was forgotten; so does one that
                     // waited for a run to end, or for a slot, when another era began, in which no record shows that.
@@ -131,10 +127,10 @@ impl World {
     fn had_no_slot(&self, job: usize, tick: Tick) -> bool {
         let Some(came) = self.came(tick) else { return false };
         let until = came.plus(self.scenario.spec(job).start_deadline_of(tick));
-        self.were_full(came, until) || self.scenario.is_limited && self.has_run_near(job, tick)
+        self.scenario.is_limited && (self.were_full(came, until) || self.has_run_near(job, tick))
     }
 
-    /// Whether replicas run only so many jobs at once, and each of them was running something all the time.
+    /// Whether each replica was running something all the time.
     fn were_full(&self, from: Moment, to: Moment) -> bool {
         let is_busy = |seat: usize| {
             let its = self.witness.runs.iter().filter(|run| run.seat == seat);
@@ -149,7 +145,7 @@ impl World {
             }
             true
         };
-        self.scenario.is_limited && (0..self.scenario.replicas).all(is_busy)
+        (0..self.scenario.replicas).all(is_busy)
     }
 
     /// Whether another run was going within the tick's start deadline.

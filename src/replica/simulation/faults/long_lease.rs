@@ -52,8 +52,8 @@ impl World {
         self.at(FORGOTTEN_WITHIN, Event::Mend(Mend::Forgotten));
     }
 
-    /// Nobody waits for the long lease any more, if replicas have watched the store for as long. Until then, whatever keeps
-    /// them from watching makes them wait for it once more: a holder that they do not hear may have renewed meanwhile.
+    /// Ends the time in which replicas may wait for the long lease, if they have watched the store for that long. Whatever
+    /// keeps them from watching makes them wait for it again: a holder without a heartbeat may have renewed meanwhile.
     /// Replicas whose files differ never know that no file has it.
     pub(super) fn forget_long_leases(&mut self) {
         let files = &self.scenario.files[..self.scenario.replicas];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::replica::simulation::world::clock::Reads;
 use crate::store::Beat;
-use crate::store::clock::{ClockReading, StoreClock};
+use crate::store::clock::ClockReading;
 use crate::time::BootInstant;
 
 use super::node::Node;
@@ -65,10 +65,8 @@ impl Node {
         let lately = BootInstant(now.0.saturating_sub(LATELY));
         let mut at = last.plus(READ_EVERY).max(lately);
         while at < now {
-            store_clock.learn(
-                ClockReading { sent: at, received: at, store: StoreClock::store_time(store_clock, at) },
-                &era,
-            );
+            store_clock
+                .learn(ClockReading { sent: at, received: at, store: store_clock.store_time(at) }, &era);
             self.read_clock = Some(at);
             at = at.plus(READ_EVERY);
         }

@@ -75,7 +75,10 @@ impl World {
         let has_happened = match event {
             WeekEvent::Announced(trouble) => self.announce(trouble),
             WeekEvent::Begins(trouble) => self.begin_trouble(trouble),
-            WeekEvent::Loads { seat, by_restart } => self.load(seat, by_restart),
+            WeekEvent::Loads { seat, by_restart } => {
+                self.load(seat, by_restart);
+                true
+            }
         };
         if has_happened { self.enliven() } else { Ok(()) }
     }

@@ -220,7 +220,7 @@ impl World {
         true
     }
 
-    pub(super) fn load(&mut self, seat: usize, by_restart: bool) -> bool {
+    pub(super) fn load(&mut self, seat: usize, by_restart: bool) {
         let edits = self.week.as_ref().map_or(0, |week| week.edits);
         let file_of_seat = &mut self.scenario.files[seat];
         file_of_seat.jobs = file(edits);
@@ -230,7 +230,6 @@ impl World {
         } else {
             self.order(seat, Order::Reload(seat));
         }
-        true
     }
 
     fn pause(&mut self, during: Duration) -> bool {
