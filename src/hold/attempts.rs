@@ -10,9 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::events::event::Event;
 use crate::events::run_ref::Run;
 use crate::job::{JobSpec, Outcome};
-use crate::run::{
-    Ended, Launch, RunControl, RunLog, StopOrder, StopReason, StopSignals, attempt, tail_of_attempts,
-};
+use crate::run::{Ended, Launch, RunControl, RunLog, StopReason, StopSignals, attempt, tail_of_attempts};
 use crate::time::BootInstant;
 
 use super::context::Context;
@@ -85,10 +83,6 @@ impl Attempts {
     }
 
     async fn attempt(&self, log: &RunLog, born: &CancellationToken) -> Ended {
-        // The machine may have been suspended during the pause.
-        if *self.deadlines.borrow() <= self.context.clock.boot() {
-            StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.handle.stops);
-        }
         let (stops, deadlines) = (self.handle.stops.subscribe(), self.deadlines.clone());
         let clock = Arc::clone(&self.context.clock);
         let control = RunControl { stops, deadlines, born: born.clone(), clock };

@@ -271,6 +271,49 @@ async fn an_attempt_keeps_to_the_clock_of_its_caller() {
     assert_eq!(ended.ago, Duration::ZERO, "it was reported at once");
 }
 
+/// Clocks on which ten minutes pass within a second.
+#[derive(Debug)]
+struct Hurried;
+
+const HURRY: u32 = 600;
+
+impl Clock for Hurried {
+    fn utc(&self) -> UtcMillis {
+        SystemClock.utc()
+    }
+
+    fn boot(&self) -> BootInstant {
+        BootInstant(SystemClock.boot().0 * HURRY)
+    }
+
+    fn to_machine(&self, at: BootInstant) -> BootInstant {
+        BootInstant(at.0 / HURRY)
+    }
+
+    fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
+        SystemClock.wait_until(at)
+    }
+
+    fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()> {
+        Box::pin(async move { SystemClock.wait_until_boot(self.to_machine(at)).await })
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_counts_by_the_clock_of_the_attempts_caller() {
+    let bench = Bench::new();
+    let launch = Launch { timeout: Some(LONG), ..shell("exec sleep 600") };
+    let log = bench.logs.begin(&launch.identity).await;
+    let (_stops, orders) = watch::channel(None);
+    let control = RunControl { clock: Arc::new(Hurried), ..free(orders) };
+    let begun = Hurried.boot();
+    let guards = guards();
+    let running = attempt(&guards, &launch, &log, JobOutput::File, control);
+    let ended = tokio::time::timeout(PATIENCE, running).await.expect("ten minutes have passed on that clock");
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("timed_out", Some(15)));
+    assert!(Hurried.boot() >= begun.plus(LONG), "not before");
+}
+
 #[tokio::test]
 async fn nothing_is_started_whose_deadline_is_over() {
     let bench = Bench::new();

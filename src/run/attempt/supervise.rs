@@ -12,7 +12,7 @@ use crate::run::attempt::Birth;
 use crate::run::error::RunError;
 use crate::run::guard::{GuardOrder, Guards, STEP_OVERDUE, STEP_SHIFT};
 use crate::run::history::run_log::RunLog;
-use crate::time::{Clock, UtcMillis};
+use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::launch::Launch;
 use super::process::{Process, RunReport};
@@ -55,7 +55,7 @@ pub(super) struct AttemptDriver<'a> {
     limits: Limits,
     state: AttemptState,
     stop_signals: StopSignals,
-    start: Instant,
+    start: BootInstant,
     search_interval: Duration,
     /// When the guard or the zygote is killed if the guard has reported nothing; `None` once that is done.
     birth_limit: Option<Instant>,
@@ -112,13 +112,13 @@ impl<'a> AttemptDriver<'a> {
     ) -> Self {
         Self {
             process,
+            start: clock.boot(),
             clock,
             launch,
             guards,
             limits: launch.limits(),
             state: AttemptState::Running,
             stop_signals: StopSignals::default(),
-            start: Instant::now(),
             search_interval: Duration::ZERO,
             birth_limit: Some(Instant::now() + BIRTH_LIMIT),
             log,
@@ -162,24 +162,31 @@ impl<'a> AttemptDriver<'a> {
     }
 
     async fn next_news(&mut self, control: &mut RunControl) -> AttemptNews {
-        let wake = self.state.wake_at(&self.limits).and_then(|after| self.start.checked_add(after));
+        let wake = self.state.wake_at(&self.limits).map(|after| self.start.plus(after));
         let searches = self.state.killing_since().is_some();
         let birth = self.birth_limit.filter(|_| self.process.is_unborn());
         tokio::select! {
             biased;
             report = self.process.next_report() => AttemptNews::Report(report),
             order = next_order(&mut control.stops) => AttemptNews::Event(AttemptEvent::Stop(order)),
-            () = sleep_until(wake.unwrap_or(self.start)), if wake.is_some() => AttemptNews::Event(AttemptEvent::Clock),
+            () = self.clock.wait_until_boot(wake.unwrap_or(self.start)), if wake.is_some() => {
+                AttemptNews::Event(AttemptEvent::Clock)
+            }
             () = sleep(self.search_interval), if searches => self.search(),
             Ok(()) = control.deadlines.changed() => AttemptNews::Deadline,
-            () = sleep_until(birth.unwrap_or(self.start)), if birth.is_some() => AttemptNews::Unborn,
+            () = sleep_until(birth.unwrap_or_else(Instant::now)), if birth.is_some() => AttemptNews::Unborn,
         }
+    }
+
+    /// Returns the time since the start.
+    fn elapsed(&self) -> Duration {
+        self.clock.boot().since(self.start)
     }
 
     fn search(&mut self) -> AttemptNews {
         self.search_interval = (self.search_interval * 2).clamp(FIRST_INTERVAL, LONGEST_INTERVAL);
         let due = self.state.killing_since().unwrap_or_default() + GUARDS_TURN;
-        let guard_failed = self.process.is_lost() || self.start.elapsed() >= due;
+        let guard_failed = self.process.is_lost() || self.elapsed() >= due;
         let tree = if guard_failed { self.process.strike(self.guards) } else { Tree::Alive };
         if self.process.presses() {
             self.search_interval = FIRST_INTERVAL;
@@ -246,7 +253,7 @@ impl<'a> AttemptDriver<'a> {
 
     /// Applies an event to the state. Returns the end once the attempt is over.
     fn feed(&mut self, event: AttemptEvent) -> Option<AttemptEnd> {
-        match self.state.step(event, self.start.elapsed(), &self.limits) {
+        match self.state.step(event, self.elapsed(), &self.limits) {
             Step::Over(verdict, exit) => {
                 self.process.release();
                 let ago = self.process.ago(self.clock.to_machine(self.clock.boot()));

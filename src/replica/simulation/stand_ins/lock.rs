@@ -183,7 +183,8 @@ impl Node {
         self.start_attempt(run);
     }
 
-    /// `Attempts::attempt`: starts the command, unless the run was ordered to stop before.
+    /// `Attempts::attempt`: starts the command, unless the run was ordered to stop before, or its guard finds that its
+    /// deadline has passed.
     fn start_attempt(&mut self, run: RunId) {
         let now = self.now();
         let Some(lock) = self.locks.get_mut(&run) else { return };
