@@ -64,6 +64,44 @@ fn a_record_that_was_put_back_waits_from_then_on_and_not_from_its_first_claim() 
     }
 }
 
+/// A book whose record went back, within its era, to a run that is over, while a later run of the job continues. Another replica has
+/// noticed that, and opened the record.
+fn went_back() -> (Book, Lease) {
+    let mut book = Book::ready(Memory::Forgetful);
+    let first = book.win(tick(0.0));
+    let copy = book.record.clone();
+    book.pass(secs(1));
+    assert_eq!(book.finish(&first, |_| {}), Answer::Finished);
+    book.pass(secs(1));
+    book.win(tick(2.0));
+    book.pass(secs(1));
+    book.record = copy;
+    let now = book.server.now;
+    book.open(|open| open.caller.latest_store_time = now);
+    (book, first)
+}
+
+#[test]
+fn an_end_that_is_sent_again_to_a_store_that_went_back_within_its_era_ends_no_wait_for_later_holders() {
+    let (mut book, first) = went_back();
+    // The replica was started again meanwhile, and knows nothing of the loss.
+    book.pass(secs(1));
+    assert_eq!(book.finish(&first, |_| {}), Answer::Finished);
+    assert_eq!(book.manual(|_| {}), held_for(secs(29)));
+    book.pass(secs(29));
+    assert!(is_won(&book.manual(|_| {})));
+}
+
+#[test]
+fn a_holder_that_has_renewed_since_the_store_went_back_frees_its_lock_at_its_end() {
+    let (mut book, first) = went_back();
+    book.pass(secs(1));
+    assert_eq!(book.renew(&first), Answer::Renewed { stop: None });
+    book.pass(secs(1));
+    assert_eq!(book.finish(&first, |_| {}), Answer::Finished);
+    assert!(is_won(&book.manual(|_| {})));
+}
+
 #[test]
 fn a_renewal_takes_its_lock_back_from_an_older_copy() {
     let mut book = Book::ready(Memory::Forgetful);

@@ -81,8 +81,9 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
     match standing {
         Ownership::Mine => {
             // After a loss of memory the wait continues: the store may have forgotten a later holder. If the record is of
-            // the era in which the lock was confirmed, and the store is in another, the next claim waits in any case.
-            if transition.has_record_of(&finish.era) {
+            // the era in which the lock was confirmed, and the store is in another, the next claim waits in any case. A
+            // store that went back within the era waits since then, unless the holder has renewed the lock since.
+            if transition.has_record_of(&finish.era) && !transition.may_have_lost_since_last_sign() {
                 transition.record_mut().locked_until = LeaseInstant::FREE;
             }
             // A finish that was reconstructed after a crash may carry an older end than the last sign of life in the record.

@@ -53,7 +53,7 @@ impl Transition<'_> {
         let is_waited_for = record.locked_until <= lease_now && calm >= record.lease;
         let is_free = !record.is_running() && (record.locked_until == LeaseInstant::FREE || is_waited_for);
         if open.files_agree && is_free && record.lease > open.lease {
-            if record.locked_until != LeaseInstant::FREE {
+            if record.locked_until > LeaseInstant::FREE {
                 let shorter = record.locked_until.minus(record.lease - open.lease);
                 record.locked_until = shorter.max(LeaseInstant(LeaseInstant::FREE.0 + 1));
             }

@@ -205,6 +205,14 @@ impl<'a> Transition<'a> {
         self.server.memory == Memory::Forgetful && record.started.is_some_and(is_lost)
     }
 
+    /// The same since the last sign of life of the run that the record shows: its holder has not proved since that it still
+    /// holds the lock.
+    pub(crate) fn may_have_lost_since_last_sign(&self) -> bool {
+        let Some(record) = self.record.as_ref() else { return true };
+        let is_lost = |alive: UtcMillis| record.settles_at.minus(SETTLING).0 > alive.0;
+        self.server.memory == Memory::Forgetful && record.ended.or(record.started).is_some_and(is_lost)
+    }
+
     /// Whether the record is of `era`, in which a lock was confirmed, or of a store that forgets nothing. False for an
     /// empty era: then the replica knows that the store may have forgotten since.
     pub(crate) fn has_record_of(&self, era: &Era) -> bool {

@@ -208,6 +208,13 @@ local function may_have_lost_since_grant()
   return record.settled and record.started and record.settled - SETTLING >= record.started - EARLY_TOLERANCE
 end
 
+-- The same since the last sign of life of the run that the record shows: its holder has not proved since that it still holds
+-- the lock.
+local function may_have_lost_since_last_sign()
+  local alive = record.ended or record.started
+  return record.settled and alive and record.settled - SETTLING > alive
+end
+
 -- Raises the floor of a record that is not settled above the fences that only a silent replica knows.
 local function raise_floor(largest_fence)
   local told = math.max(record.fence, largest_fence)

@@ -32,8 +32,10 @@ else
   end
   -- After a loss of memory the wait continues: the store may have forgotten a later holder. If the record is of the era in
   -- which the lock was confirmed, and the server is in another, the next claim waits in any case. Without an era the
-  -- replica knows that the store may have forgotten since.
-  if mine == 'mine' and ARGV[18] ~= '' and ARGV[18] == record.era then record['until'] = 0 end
+  -- replica knows that the store may have forgotten since. A store that went back within the era waits since then, unless
+  -- the holder has renewed the lock since.
+  local is_confirmed = ARGV[18] ~= '' and ARGV[18] == record.era and not may_have_lost_since_last_sign()
+  if mine == 'mine' and is_confirmed then record['until'] = 0 end
   -- A finish that was reconstructed after a crash may carry an older end than the last sign of life in the record.
   if mine == 'mine' and ARGV[12] == 'interrupted' and record.ended and record.ended <= now then
     ended = math.max(ended, record.ended)

@@ -6,11 +6,14 @@ local MAY_BE_ABSENT = { 'reason', 'exit_code', 'signal', 'tail' }
 function usual(key, arg)
   local state, run, fence, outcome = all_keys[key + 1], all_args[arg + 1], all_args[arg + 2], all_args[arg + 12]
   if outcome == 'interrupted' then return end
-  local schema, life, phase, holder, granted, mark, lease, stop, stop_for, ok, ok_at, bad, bad_since = peek(state,
-    'schema', 'era', 'phase', 'run', 'fence', 'mark', 'lease', 'stop', 'stop_for', 'ok', 'ok_at', 'bad', 'bad_since')
+  local schema, life, phase, holder, granted, mark, lease, stop, stop_for, ok, ok_at, bad, bad_since, alive, settled =
+    peek(state, 'schema', 'era', 'phase', 'run', 'fence', 'mark', 'lease', 'stop', 'stop_for', 'ok', 'ok_at', 'bad',
+      'bad_since', 'ended', 'settled')
   if tonumber(schema) ~= SCHEMA or phase ~= 'running' or holder ~= run or granted ~= fence then return end
   if life ~= all_args[arg + 18] or life == '' then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' then return end
+  -- Since the last sign of life the record may have waited for reports of what the server forgot.
+  if (number(settled or '') or 0) - SETTLING > (number(alive or '') or number(all_args[arg + 8])) then return end
 
   local started = all_args[arg + 8]
   local at = math.max(math.min(number(all_args[arg + 17]), now), number(started))
