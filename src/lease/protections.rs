@@ -69,6 +69,14 @@ protections! {
     MaxRunning = "max-running",
     /// A slot that is free again goes to the job that has waited longest.
     SlotPassedOn = "slot-passed-on",
+    /// A fence follows the store's clock, and so is above those that the store has forgotten.
+    FenceFromClock = "fence-from-clock",
+    /// Ticks that the mark passes without a claim of their own get an entry.
+    PassedRecorded = "passed-recorded",
+    /// After a loss, replicas have a few seconds to report what ran before the rest is recorded as unknown.
+    Settling = "settling",
+    /// Entries that a clock which was ahead has written of ticks to come are withdrawn once the clock is right.
+    EntriesWithdrawn = "entries-withdrawn",
 }
 
 impl Protection {

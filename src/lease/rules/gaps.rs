@@ -121,6 +121,9 @@ pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leap
     let forgotten = Leap { after: lost, to: decided, passed: Passed::Lost };
     let unclaimed = Leap { after: decided, to: prev.instant(), passed: Passed::Open };
     let passed = folded(untold.chain([forgotten, unclaimed]));
+    if !Protection::PassedRecorded.is_on() {
+        return;
+    }
     transition.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, since, now)));
 }
 

@@ -47,7 +47,7 @@ impl Transition<'_> {
 
     /// Withdraws the entries of ticks in this leap that did not run.
     pub(super) fn retract(&mut self, leap: Leap) {
-        self.retracted.push(leap);
+        self.retracted.extend(Some(leap).filter(|_| Protection::EntriesWithdrawn.is_on()));
     }
 
     /// Takes ticks that the caller knows to be decided out of the leaps: they keep their entries when leaps are opened.

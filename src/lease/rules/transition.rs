@@ -302,6 +302,9 @@ impl<'a> Transition<'a> {
     pub(crate) fn unsettled(&mut self) -> Option<Duration> {
         let lease_now = self.server.lease_now;
         let left = self.record_mut().settles_at.since(lease_now);
+        if !Protection::Settling.is_on() {
+            return None;
+        }
         (!left.is_zero() && left <= SETTLING).then_some(left)
     }
 

@@ -22,10 +22,10 @@ impl World {
     pub(crate) fn judge(&mut self) -> Result<(), Violation> {
         for job in 0..self.scenario.count() {
             self.has_run_again(job)?;
+            self.is_foretold(job)?;
             self.is_told(job)?;
             self.is_known_to_have_run(job)?;
             self.is_left_behind_rightly(job)?;
-            self.is_foretold(job)?;
             self.runs_again(job)?;
         }
         Ok(())

@@ -41,6 +41,27 @@ pub(crate) enum Broken {
     Stalled,
 }
 
+#[cfg(feature = "test-switches")]
+impl Broken {
+    /// Everything that can be broken.
+    pub(crate) const ALL: [Self; 14] = [
+        Self::Overlap,
+        Self::OwnOverlap,
+        Self::SecondRun,
+        Self::Fence,
+        Self::OutOfHand,
+        Self::LockTaken,
+        Self::Early,
+        Self::Untold,
+        Self::ToldTwice,
+        Self::Missed,
+        Self::Unjust,
+        Self::Foretold,
+        Self::OverCapacity,
+        Self::Stalled,
+    ];
+}
+
 /// What was broken, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Violation {
