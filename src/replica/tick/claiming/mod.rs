@@ -301,9 +301,14 @@ impl Contest {
         self.decide(bid.tick.instant(), false);
         // Ticks that came while this one waited may be too late by now, and so may those that come while these are
         // decided one by one. A rerun changes nothing for newer ticks.
-        let next = || self.spec.schedule.next_after(bid.tick.instant());
-        let is_behind = || next().is_some_and(|next| next.instant() <= now);
-        let delay = self.delayed_by.filter(|_| is_rerun || is_behind());
+        let next = self.spec.schedule.next_after(bid.tick.instant()).map(Tick::instant);
+        let is_behind = next.is_some_and(|next| next <= now);
+        // Those that came after an outage are not late because of it.
+        let is_past_outage = !is_rerun && next.is_some_and(|next| next > self.unheard_at);
+        let delay = match self.delayed_by.filter(|_| is_rerun || is_behind) {
+            Some(Reason::StoreUnreachable) if is_past_outage => Some(Reason::Late),
+            delay => delay,
+        };
         self.delayed_by = delay.or(bid.waited.then_some(Reason::Late));
         self.rest()
     }
@@ -311,7 +316,7 @@ impl Contest {
     /// Handles a claim that failed. `may_have_been_applied`: it got no answer, but may have reached the store.
     pub fn failed(&mut self, may_have_been_applied: bool, now: UtcMillis) -> Action {
         let ClaimState::Asking { bid } = self.state.clone() else { return Action::Nothing };
-        self.delayed_by = Some(Reason::StoreUnreachable);
+        (self.delayed_by, self.unheard_at) = (Some(Reason::StoreUnreachable), now);
         let pause = backoff::after_failures(bid.failures);
         let unsure = bid.request.unsure || (may_have_been_applied && bid.unfit.is_none());
         if bid.wanted == Wanted::NoMore {

@@ -53,6 +53,23 @@ fn ticks_that_become_too_late_while_older_ones_are_decided_have_their_reason() {
 }
 
 #[test]
+fn an_outage_is_no_reason_for_ticks_that_came_after_it_while_older_ones_waited() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"\nstart_deadline = \"2s\"");
+    let late = reply(Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Late)));
+    claimed(contest.wake(at(1_000), no_stagger));
+    contest.answered(&held(Duration::from_millis(100)), at(1_001), SENT, true);
+    contest.unheard(at(1_500));
+    // The store answers again, and the run that holds the lock continues.
+    assert_eq!(claimed(contest.wake(at(3_002), no_stagger)).tick, Tick(at(1_000)));
+    contest.answered(&late, at(3_003), SENT, true);
+    assert_eq!(claimed(contest.wake(at(3_003), no_stagger)).tick, Tick(at(2_000)));
+    contest.answered(&late, at(4_002), SENT, true);
+    let (bid, claim) = claim_at(&mut contest, 5_010);
+    assert_eq!((bid.tick, claim.gap.map(|gap| gap.count)), (Tick(at(4_000)), Some(1)));
+    assert_eq!(claim.gap_reason, Reason::Late, "the store was there when they came");
+}
+
+#[test]
 fn a_run_that_waited_for_another_is_told_apart_from_one_that_started_at_its_tick() {
     let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
     claimed(contest.wake(at(1_000), no_stagger));
