@@ -87,7 +87,11 @@ impl Account<'_> {
         let was_away = self.was_away(run.seat, Span { from: run.started, to: ended.plus(SLACK) });
         let was_given_up = entry.reason == Some(Reason::NodeLost)
             && (was_late || was_away || verdict.outcome == Outcome::Interrupted);
-        if entry.verdict() != verdict && !was_given_up {
+        // It may have been stopped in the pause before its next attempt.
+        let has_attempts_left = entry.attempt.is_some_and(|attempt| attempt <= spec.retries);
+        let was_stopped_in_pause =
+            entry.outcome == Outcome::Interrupted && verdict.outcome == Outcome::Failed && has_attempts_left;
+        if entry.verdict() != verdict && !was_given_up && !was_stopped_in_pause {
             return Some(format!("ended {verdict}"));
         }
         if entry.verdict() == verdict && entry.attempt.is_some_and(|attempt| attempt != run.attempt) {
