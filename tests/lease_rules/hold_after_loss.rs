@@ -82,7 +82,7 @@ fn went_back() -> (Book, Lease) {
 }
 
 #[test]
-fn an_end_that_is_sent_again_to_a_store_that_went_back_within_its_era_ends_no_wait_for_later_holders() {
+fn an_end_sent_again_to_a_store_that_went_back_ends_no_wait_for_later_holders() {
     let (mut book, first) = went_back();
     // The replica was started again meanwhile, and knows nothing of the loss.
     book.pass(secs(1));
