@@ -64,8 +64,8 @@ fn a_record_that_was_put_back_waits_from_then_on_and_not_from_its_first_claim() 
     }
 }
 
-/// A book whose record went back, within its era, to a run that is over, while a later run of the job continues. Another replica has
-/// noticed that, and opened the record.
+/// A book whose record went back, within its era, to a run that is over, while a later run of the job continues. Another
+/// replica has noticed that, and opened the record.
 fn went_back() -> (Book, Lease) {
     let mut book = Book::ready(Memory::Forgetful);
     let first = book.win(tick(0.0));

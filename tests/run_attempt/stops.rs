@@ -226,23 +226,31 @@ async fn a_run_ends_at_its_deadline_by_itself_and_a_later_one_lets_it_go_on() {
     assert!(SystemClock.boot() >= deadline.plus(SHORT), "it had until then, and its grace");
 }
 
-/// A boot clock that shows an hour more than the machine's, by which guards measure.
-#[derive(Debug)]
-struct HourAhead;
+/// A boot clock other than the machine's, by which guards measure.
+#[derive(Debug, Clone, Copy)]
+struct OtherClock {
+    /// How much more it shows.
+    ahead: Duration,
+    /// How many times as fast it runs.
+    speed: u32,
+}
 
-const HOUR: Duration = Duration::from_secs(3_600);
+const HOUR_AHEAD: OtherClock = OtherClock { ahead: Duration::from_secs(3_600), speed: 1 };
 
-impl Clock for HourAhead {
+/// Ten minutes pass on it within a second.
+const HURRIED: OtherClock = OtherClock { ahead: Duration::ZERO, speed: 600 };
+
+impl Clock for OtherClock {
     fn utc(&self) -> UtcMillis {
         SystemClock.utc()
     }
 
     fn boot(&self) -> BootInstant {
-        SystemClock.boot().plus(HOUR)
+        BootInstant(SystemClock.boot().0 * self.speed + self.ahead)
     }
 
     fn to_machine(&self, at: BootInstant) -> BootInstant {
-        BootInstant(at.0.saturating_sub(HOUR))
+        BootInstant(at.0.saturating_sub(self.ahead) / self.speed)
     }
 
     fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
@@ -260,9 +268,10 @@ async fn an_attempt_keeps_to_the_clock_of_its_caller() {
     let launch = Launch { loss_grace: SHORT, ..shell("trap '' TERM; while :; do sleep 0.01; done") };
     let log = bench.logs.begin(&launch.identity).await;
     let (_stops, orders) = watch::channel(None);
-    let begun = HourAhead.boot();
+    let begun = HOUR_AHEAD.boot();
     let deadlines = watch::Sender::new(begun.plus(TIME_TO_START));
-    let control = RunControl { deadlines: deadlines.subscribe(), clock: Arc::new(HourAhead), ..free(orders) };
+    let control =
+        RunControl { deadlines: deadlines.subscribe(), clock: Arc::new(HOUR_AHEAD), ..free(orders) };
     let guards = guards();
     let running = attempt(&guards, &launch, &log, JobOutput::File, control);
     let ended = tokio::time::timeout(PATIENCE, running).await.expect("its guard has the same deadline");
@@ -271,47 +280,19 @@ async fn an_attempt_keeps_to_the_clock_of_its_caller() {
     assert_eq!(ended.ago, Duration::ZERO, "it was reported at once");
 }
 
-/// Clocks on which ten minutes pass within a second.
-#[derive(Debug)]
-struct Hurried;
-
-const HURRY: u32 = 600;
-
-impl Clock for Hurried {
-    fn utc(&self) -> UtcMillis {
-        SystemClock.utc()
-    }
-
-    fn boot(&self) -> BootInstant {
-        BootInstant(SystemClock.boot().0 * HURRY)
-    }
-
-    fn to_machine(&self, at: BootInstant) -> BootInstant {
-        BootInstant(at.0 / HURRY)
-    }
-
-    fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
-        SystemClock.wait_until(at)
-    }
-
-    fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()> {
-        Box::pin(async move { SystemClock.wait_until_boot(self.to_machine(at)).await })
-    }
-}
-
 #[tokio::test]
 async fn a_timeout_counts_by_the_clock_of_the_attempts_caller() {
     let bench = Bench::new();
     let launch = Launch { timeout: Some(LONG), ..shell("exec sleep 600") };
     let log = bench.logs.begin(&launch.identity).await;
     let (_stops, orders) = watch::channel(None);
-    let control = RunControl { clock: Arc::new(Hurried), ..free(orders) };
-    let begun = Hurried.boot();
+    let control = RunControl { clock: Arc::new(HURRIED), ..free(orders) };
+    let begun = HURRIED.boot();
     let guards = guards();
     let running = attempt(&guards, &launch, &log, JobOutput::File, control);
     let ended = tokio::time::timeout(PATIENCE, running).await.expect("ten minutes have passed on that clock");
     assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("timed_out", Some(15)));
-    assert!(Hurried.boot() >= begun.plus(LONG), "not before");
+    assert!(HURRIED.boot() >= begun.plus(LONG), "not before");
 }
 
 #[tokio::test]

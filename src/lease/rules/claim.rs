@@ -283,12 +283,8 @@ fn grant(mut transition: Transition<'_>, request: &GrantRequest<'_>, cause: Caus
     let record = transition.record_mut();
     let seen = server.now.max(request.caller.latest_store_time);
     let largest = record.fence.max(record.floor).max(request.caller.largest_fence);
-    let shown = Fence(seen.0);
-    record.fence = if Protection::FenceFromClock.is_on() {
-        Fence(largest.0 + 1).max(shown)
-    } else {
-        Fence(record.fence.0 + 1)
-    };
+    let fence = Fence(largest.0 + 1).max(Fence(seen.0));
+    record.fence = if Protection::FenceFromClock.is_on() { fence } else { Fence(record.fence.0 + 1) };
     record.phase = Phase::Running;
     record.run = Some(request.run);
     record.tick = Some(request.tick);

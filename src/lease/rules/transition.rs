@@ -199,18 +199,24 @@ impl<'a> Transition<'a> {
     /// Whether the store may have forgotten something after the grant that the record shows: since then, or later, the record
     /// has waited for reports of it. The grant may have come a moment before the start.
     pub(crate) fn may_have_lost_since_grant(&self) -> bool {
-        let Some(record) = self.record.as_ref() else { return true };
-        let is_lost =
-            |started: UtcMillis| record.settles_at.minus(SETTLING).0 >= started.minus(EARLY_TOLERANCE).0;
-        self.server.memory == Memory::Forgetful && record.started.is_some_and(is_lost)
+        self.record.as_ref().is_none_or(|record| {
+            let granted = record.started.map(|started| started.minus(EARLY_TOLERANCE));
+            granted.is_some_and(|granted| self.wait_began(record) >= Some(granted))
+        })
     }
 
     /// The same since the last sign of life of the run that the record shows: its holder has not proved since that it still
     /// holds the lock.
     pub(crate) fn may_have_lost_since_last_sign(&self) -> bool {
-        let Some(record) = self.record.as_ref() else { return true };
-        let is_lost = |alive: UtcMillis| record.settles_at.minus(SETTLING).0 > alive.0;
-        self.server.memory == Memory::Forgetful && record.ended.or(record.started).is_some_and(is_lost)
+        self.record.as_ref().is_none_or(|record| {
+            let alive = record.ended.or(record.started);
+            alive.is_some() && self.wait_began(record) > alive
+        })
+    }
+
+    /// Returns when the record began to wait for reports of what the store forgot; `None` of a store that forgets nothing.
+    fn wait_began(&self, record: &Record) -> Option<UtcMillis> {
+        (self.server.memory == Memory::Forgetful).then(|| UtcMillis(record.settles_at.minus(SETTLING).0))
     }
 
     /// Whether the record is of `era`, in which a lock was confirmed, or of a store that forgets nothing. False for an
@@ -302,10 +308,7 @@ impl<'a> Transition<'a> {
     pub(crate) fn unsettled(&mut self) -> Option<Duration> {
         let lease_now = self.server.lease_now;
         let left = self.record_mut().settles_at.since(lease_now);
-        if !Protection::Settling.is_on() {
-            return None;
-        }
-        (!left.is_zero() && left <= SETTLING).then_some(left)
+        (Protection::Settling.is_on() && !left.is_zero() && left <= SETTLING).then_some(left)
     }
 
     /// Ends the run that the record calls running, with an entry. The end is not before the start, which may lie a moment ahead.

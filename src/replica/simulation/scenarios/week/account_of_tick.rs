@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::hold::attempts::Retries;
 use crate::job::{CatchUp, Cause, JobSpec, Outcome, Overlap, Reason, Tick};
 use crate::lease::HistoryEntry;
 use crate::replica::simulation::world::clock::Moment;
@@ -88,9 +89,9 @@ impl Account<'_> {
         let was_given_up = entry.reason == Some(Reason::NodeLost)
             && (was_late || was_away || verdict.outcome == Outcome::Interrupted);
         // It may have been stopped in the pause before its next attempt.
-        let has_attempts_left = entry.attempt.is_some_and(|attempt| attempt <= spec.retries);
+        let pauses_after = |attempt| Retries::of(spec).pause_after(attempt, verdict.outcome).is_some();
         let was_stopped_in_pause =
-            entry.outcome == Outcome::Interrupted && verdict.outcome == Outcome::Failed && has_attempts_left;
+            entry.outcome == Outcome::Interrupted && entry.attempt.is_some_and(pauses_after);
         if entry.verdict() != verdict && !was_given_up && !was_stopped_in_pause {
             return Some(format!("ended {verdict}"));
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
-use crate::lease::{Answer, Claim};
+use crate::lease::{Answer, Claim, Reply};
 use crate::replica::tick::action::{Action, Bid};
 use crate::replica::tick::claiming::Contest;
 use crate::replica::tick::claiming::tests::{
@@ -32,40 +32,40 @@ fn a_waiting_tick_is_claimed_in_turn_and_is_missed_before_the_next_one_waits() {
     assert_eq!(claimed(contest.wake(at(3_600), no_stagger)).tick, Tick(at(2_000)), "its holder has ended");
 }
 
-#[test]
-fn ticks_that_become_too_late_while_older_ones_are_decided_have_their_reason() {
+/// A contest of which the ticks of the first two seconds were decided too late, as the lock was held, and the claim of the
+/// fourth, which passes the third. `meanwhile` is what happens while the first waits.
+fn passes_a_tick(meanwhile: impl FnOnce(&mut Contest)) -> (Contest, Claim) {
     let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"\nstart_deadline = \"2s\"");
-    let late = reply(Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Late)));
     claimed(contest.wake(at(1_000), no_stagger));
     contest.answered(&held(Duration::from_millis(100)), at(1_001), SENT, true);
+    meanwhile(&mut contest);
     assert_eq!(claimed(contest.wake(at(3_002), no_stagger)).tick, Tick(at(1_000)));
-    contest.answered(&late, at(3_003), SENT, true);
+    contest.answered(&late(), at(3_003), SENT, true);
     assert_eq!(claimed(contest.wake(at(3_003), no_stagger)).tick, Tick(at(2_000)));
-    contest.answered(&late, at(4_002), SENT, true);
+    contest.answered(&late(), at(4_002), SENT, true);
     let (bid, claim) = claim_at(&mut contest, 5_010);
     assert_eq!((bid.tick, claim.gap.map(|gap| gap.count)), (Tick(at(4_000)), Some(1)));
+    (contest, claim)
+}
+
+fn late() -> Reply {
+    reply(Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Late)))
+}
+
+#[test]
+fn ticks_that_become_too_late_while_older_ones_are_decided_have_their_reason() {
+    let (mut contest, claim) = passes_a_tick(|_| {});
     assert_eq!(claim.gap_reason, Reason::Late, "replicas were up all the time");
     contest.answered(&won(), at(5_011), SENT, true);
     let (_, claim) = claim_at(&mut contest, 5_012);
     assert_eq!((claim.tick, claim.gap), (Tick(at(5_000)), None));
-    contest.answered(&late, at(5_013), SENT, true);
+    contest.answered(&late(), at(5_013), SENT, true);
     assert_eq!(claim_at(&mut contest, 60_000).1.gap_reason, Reason::NoReplica, "nothing has delayed these");
 }
 
 #[test]
 fn an_outage_is_no_reason_for_ticks_that_came_after_it_while_older_ones_waited() {
-    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"\nstart_deadline = \"2s\"");
-    let late = reply(Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Late)));
-    claimed(contest.wake(at(1_000), no_stagger));
-    contest.answered(&held(Duration::from_millis(100)), at(1_001), SENT, true);
-    contest.unheard(at(1_500));
-    // The store answers again, and the run that holds the lock continues.
-    assert_eq!(claimed(contest.wake(at(3_002), no_stagger)).tick, Tick(at(1_000)));
-    contest.answered(&late, at(3_003), SENT, true);
-    assert_eq!(claimed(contest.wake(at(3_003), no_stagger)).tick, Tick(at(2_000)));
-    contest.answered(&late, at(4_002), SENT, true);
-    let (bid, claim) = claim_at(&mut contest, 5_010);
-    assert_eq!((bid.tick, claim.gap.map(|gap| gap.count)), (Tick(at(4_000)), Some(1)));
+    let (_, claim) = passes_a_tick(|contest| assert_eq!(contest.unheard(at(1_500)), Some(Tick(at(1_000)))));
     assert_eq!(claim.gap_reason, Reason::Late, "the store was there when they came");
 }
 
