@@ -35,6 +35,9 @@ const CALM_RENEWALS: usize = 6;
 /// An answer to a renewal that comes this late is still waited for, and is later than what a run has to spare.
 const LATE: Duration = Duration::from_millis(1_000);
 
+/// Longer than from one renewal of the long job to the next, and shorter than a replica waits for an answer.
+const PAST_A_RENEWAL: Duration = Duration::from_millis(1_500);
+
 /// Ticks that may still start after half a minute, so that forgotten ones may be repeated.
 pub(crate) fn quick_jobs() -> Setup {
     let job = |name: &str| JobPlan { start_deadline_ms: 30_000, ..JobPlan::new(name, 1_000, 0) };
@@ -188,15 +191,19 @@ pub(crate) fn finish_after_the_loss(world: &mut World) {
     world.wait_for("a third run", |line| line["message"] == "run started");
 }
 
-/// A follower takes over that lacks nothing, while a run goes on. Once its holder has told the new server what it
-/// remembers, nothing more of it arrives there.
+/// A follower takes over that lacks nothing, while a run continues. Its holder opens the record there and renews the lock
+/// once; no later renewal arrives.
 pub(crate) fn fail_over_in_mid_run(world: &mut World) {
     let holder = wait_for_calm_run(world);
     wait_until("the standby to follow", || world.standby().is_following());
-    let after = Some(("opened", seen(world, holder, "opened") + 1));
-    world.proxies[holder].add(Rule { after, ..Rule::new(Trick::Hold(LIMIT), &[Request::Renew], u32::MAX) });
+    let opened = seen(world, holder, "opened");
+    // Nothing is resent before the answer to the opening arrives: until then a renewal shows that the holder still runs.
+    world.proxies[holder].add(Rule::new(Trick::DelayReply(PAST_A_RENEWAL), &[Request::Open], 1));
     world.skip_lines();
     world.fail_over();
+    wait_until("the record to be opened", || seen(world, holder, "opened") > opened);
+    let after = Some(("renewed", seen(world, holder, "renewed") + 1));
+    world.proxies[holder].add(Rule { after, ..Rule::new(Trick::Hold(LIMIT), &[Request::Renew], u32::MAX) });
     world.wait_for_message("run started", JOB);
 }
 
