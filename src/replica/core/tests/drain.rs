@@ -21,6 +21,7 @@ fn order(grace_s: u64) -> StopOrder {
 #[test]
 fn a_draining_replica_takes_no_new_tick_and_lets_its_run_finish() {
     let mut bench = running();
+    assert!(!bench.core.is_draining());
     bench.tell(CoreInput::Drain);
     assert!(bench.core.is_draining());
     assert_eq!(bench.count("EndAttempts"), 1, "no further attempt follows");

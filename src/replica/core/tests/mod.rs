@@ -15,8 +15,9 @@ use crate::events::config_diff::Changes;
 use crate::events::event::Event;
 use crate::hold::holder::ReleasedLock;
 use crate::job::{JobName, NodeName, Outcome, RunId, Tick, Verdict};
-use crate::lease::{Era, Finish, LeaseInstant, Memory, Record, Request, Server, decide};
+use crate::lease::{Answer, Era, Finish, LeaseInstant, Memory, Record, Request, Server, decide};
 use crate::replica::cluster::heartbeat::Exchange;
+use crate::replica::cluster::roster::tests::peer;
 use crate::replica::replica::LoadedFile;
 use crate::replica::tick::ticker::take_coming;
 use crate::run::{Job, StopOrder};
@@ -321,6 +322,53 @@ fn claims_of_one_step_share_calls_of_thirty_two() {
     bench.pass(6_000);
     assert_eq!(bench.started.len(), 70);
     assert_eq!(bench.count("claim"), 3, "32 + 32 + 6");
+}
+
+#[test]
+fn it_wakes_for_its_next_tick_and_not_long_before() {
+    let mut bench = Bench::of(&[("j", "schedule = \"*/10 * * * * *\"")], None);
+    assert_eq!(bench.core.next_alarm(), None, "the tick is not announced yet");
+    bench.pass(4_000);
+    let alarm = bench.core.next_alarm().expect("the tick is announced").0 - T0.0;
+    // Claims travel for a while.
+    assert!((9_900..=10_000).contains(&alarm), "{alarm} ms");
+}
+
+#[test]
+fn where_many_ticks_are_due_at_once_other_replicas_wait_longer_for_the_first() {
+    let most = |due: usize| {
+        let names: Vec<String> = (0..due).map(|number| format!("j{number}")).collect();
+        let jobs: Vec<_> =
+            names.iter().map(|name| (name.as_str(), "schedule = \"*/10 * * * * *\"")).collect();
+        let mut bench = Bench::of(&jobs, None);
+        bench.others = vec![peer("b", bench.now.wall.0 + 4_000)];
+        bench.pass(6_000);
+        let roster = &bench.core.health.roster;
+        let spec = &bench.core.jobs[&job("j0")].spec;
+        (0..50).map(|at| roster.stagger(spec, Tick::at_millis(at))).max().expect("fifty ticks")
+    };
+    assert!(most(1) > Duration::ZERO, "the other replica is live");
+    assert!(most(100) > most(1));
+}
+
+#[test]
+fn many_claims_that_the_store_finds_late_are_logged() {
+    let names: Vec<String> = (0..12).map(|number| format!("j{number}")).collect();
+    let jobs: Vec<_> = names.iter().map(|name| (name.as_str(), "schedule = \"*/10 * * * * *\"")).collect();
+    let mut bench = Bench::of(&jobs, None);
+    bench.answers = Answers::Later;
+    bench.pass(5_050);
+    for answered in &mut bench.kept {
+        let CoreInput::ClaimsAnswered { answers, .. } = answered else { continue };
+        answers.iter_mut().flat_map(|(_, reply)| reply).for_each(|reply| reply.answer = Answer::Unsynced);
+    }
+    bench.let_answers_in();
+    bench.pass(1_000);
+    let counts = bench.events.iter().filter_map(|event| match event {
+        Event::ClaimsUnsynced { count } => Some(*count),
+        _ => None,
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [12]);
 }
 
 #[test]

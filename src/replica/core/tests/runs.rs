@@ -1,6 +1,6 @@
 //! Runs that are going: a second grant of their job, a proof that they are alive, orders to stop, manual runs.
 
-use crate::lease::{Answer, Phase, Reply};
+use crate::lease::{Phase, Renew, Reply};
 use crate::run::StopReason;
 use crate::store::Hint;
 
@@ -82,6 +82,25 @@ fn an_own_run_proves_that_it_is_alive_where_the_job_skips() {
 }
 
 #[test]
+fn once_it_has_proved_that_the_waiting_tick_is_skipped() {
+    let mut bench = with("");
+    bench.answers = Answers::Later;
+    while bench.count("Prove") == 0 {
+        bench.pass(10);
+        bench.kept.drain(..).collect::<Vec<_>>().into_iter().for_each(|answered| bench.tell(answered));
+    }
+    let start = &bench.started[0].grant;
+    let renew = Renew { lease: start.lease.clone(), leapt: None, expect: bench.now.wall };
+    bench.submit(&job("j"), &Request::Renew(renew)).expect("the store is up");
+    let claims = bench.count("claim");
+    bench.tell(CoreInput::RunProven(job("j")));
+    assert_eq!(bench.count("claim"), claims + 1, "it claims at once");
+    bench.let_answers_in();
+    let is_skipped = |event: &Event| matches!(event, Event::TickConsumed { verdict, .. } if verdict.outcome == Outcome::Skipped);
+    assert!(bench.events.iter().any(is_skipped), "{:?}", bench.events);
+}
+
+#[test]
 fn an_own_run_that_is_replaced_stops_at_once() {
     let mut bench = with("overlap = \"replace\"\nkill_grace = \"3s\"");
     bench.pass(9_100);
@@ -136,5 +155,7 @@ fn an_interrupted_run_is_announced_where_the_job_reruns() {
         assert_eq!(bench.count("Announce"), announced, "{keys}");
         bench.pass(2_000);
         assert_eq!(bench.started.len(), 1 + announced, "{keys}");
+        let attempts = bench.started.iter().map(|start| start.grant.launch.identity.attempt);
+        assert!(attempts.eq(1..=bench.started.len() as u32), "the rerun is the second attempt");
     }
 }
