@@ -16,9 +16,9 @@ impl Core {
         if !self.store_clock.is_in(&hint.era) {
             return;
         }
-        // The hint's time is not believed. But the store may have decided the tick by its present time, which this
-        // replica reckons itself.
-        self.store_clock.record_store_time(store_now);
+        // The store decided the tick at the time that the hint states. A forged hint may state any time, but none later
+        // than the store's present time, which this replica reckons itself, counts.
+        self.store_clock.record_store_time(store_now.min(hint.reply.now));
         if let Some(at) = contest.overhear(&hint.reply, store_now, now) {
             self.alarms.push(Reverse((at, hint.job.clone())));
         }

@@ -70,7 +70,7 @@ impl SharedStoreClock {
         });
     }
 
-    /// Records a store time that this process has computed itself, as `hear` does with that of a reply.
+    /// Records a store time that no reply showed, as `hear` does with that of a reply.
     pub(crate) fn record_store_time(&self, store_now: UtcMillis) {
         self.update(|store_clock| store_clock.hear(store_now));
     }

@@ -1,7 +1,9 @@
 //! A store that is down, or has forgotten, and what an earlier process left behind.
 
 use crate::job::Fence;
+use crate::lease::Reply;
 use crate::replica::recovery::orphans::{Orphan, OrphanEnded};
+use crate::store::Hint;
 
 use super::*;
 
@@ -74,4 +76,20 @@ fn a_stepped_clock_plans_every_tick_anew() {
     assert_eq!(bench.count("BeatNow"), 1, "the difference to the store's clock is measured again");
     bench.pass(6_000);
     assert_eq!(bench.started_at(), [1_800_000]);
+}
+
+#[test]
+fn a_hint_that_arrives_after_a_long_sleep_closes_no_tick_that_came_meanwhile() {
+    let mut bench = Bench::of(&[("j", &format!("{AT_TEN}\nstart_deadline = \"5m\""))], None);
+    bench.is_store_up = false;
+    bench.pass(60_000);
+    let how = Some(Verdict::plain(Outcome::Succeeded));
+    let answer = Answer::Decided { by: None, how };
+    let reply = Reply { now: UtcMillis(T0.0 + 4_500), mark: Some(T0), lease: None, rerun: None, answer };
+    bench.tell(CoreInput::Hint(Hint { job: job("j"), era: bench.era.clone(), reply }));
+    (bench.era, bench.is_store_up) = (Era("f".into()), true);
+    bench.pass(2_000);
+    let record = &bench.records[&job("j")];
+    assert_eq!(record.era, bench.era);
+    assert!(record.mark < UtcMillis(T0.0 + 10_000), "the tick of second 10 is open: {record:#?}");
 }

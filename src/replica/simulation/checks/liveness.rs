@@ -97,7 +97,11 @@ impl World {
                     // Ticks that waited for a slot share one entry, with the reason that held up the oldest of them.
                     (Outcome::Missed, Some(reason)) => {
                         let was_held_up = matches!(reason, Reason::Late | Reason::Overlap);
-                        was_held_up && self.has_run_near(job, tick) || self.had_no_slot(job, tick)
+                        // One that waited shares the entry of later ticks, which a fault near these may have kept from
+                        // running.
+                        let is_of_later = entry.tick > tick && !self.is_calm_around(job, entry.tick);
+                        (was_held_up || is_of_later) && self.has_run_near(job, tick)
+                            || self.had_no_slot(job, tick)
                     }
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
                     // A tick that came before the next claim shares the entry of what was forgotten; so does one that
