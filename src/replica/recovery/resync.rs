@@ -39,6 +39,10 @@ impl Core {
             self.effects.push(Effect::CheckOrphan { orphan: Box::new(orphan), is_first: true });
         }
         self.past.largest_fence = largest_fence;
+        // A store that does not know these jobs has forgotten them.
+        for job in &noted {
+            self.contests.get_mut(job).into_iter().for_each(|contest| contest.is_known = true);
+        }
         self.past.untold.extend(noted.iter().cloned());
         self.past.noted.extend(noted);
         self.open_records();

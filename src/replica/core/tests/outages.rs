@@ -49,7 +49,8 @@ fn a_job_waits_until_the_run_of_an_earlier_process_is_surely_dead() {
     assert_eq!(bench.count("CheckOrphan"), 1);
     bench.tell(CoreInput::OrphanChecked(OrphanEnded { job: job("j"), is_first: true, left: None }));
     assert_eq!(bench.done.iter().filter(|done| *done == "open 1 resend 1").count(), 1, "{:?}", bench.done);
-    bench.pass(4_000);
+    // The store does not know the job: its record waits a lease.
+    bench.pass(32_000);
     assert!(bench.started().contains(&"j"));
     assert!(bench.started.iter().all(|start| start.grant.lease.fence > Fence(7)), "fences rise");
 }
@@ -92,4 +93,14 @@ fn a_hint_that_arrives_after_a_long_sleep_closes_no_tick_that_came_meanwhile() {
     let record = &bench.records[&job("j")];
     assert_eq!(record.era, bench.era);
     assert!(record.mark < UtcMillis(T0.0 + 10_000), "the tick of second 10 is open: {record:#?}");
+}
+
+#[test]
+fn a_job_that_an_earlier_process_ran_waits_a_lease_where_the_store_does_not_know_it() {
+    let past = PastRead { orphans: Vec::new(), largest_fence: Fence(7), noted: vec![job("j")] };
+    let mut bench = Bench::begun(file(&[("j", AT_TEN), ("k", AT_TEN)], None), Some(past));
+    bench.pass(14_000);
+    assert_eq!(bench.started(), ["k"], "nobody has ever run the other job");
+    let wait = bench.records[&job("j")].locked_until.0 - T0.0;
+    assert!(wait >= 30_000, "another replica may hold its lock: {wait} ms");
 }
