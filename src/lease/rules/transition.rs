@@ -74,9 +74,7 @@ impl Decision {
 
     /// Applies the decision to a history: withdraws, joins and appends entries.
     pub fn append_to(&self, history: &mut Vec<HistoryEntry>) {
-        if !self.retracted.is_empty() {
-            history.retain(|entry| !self.retracts(entry));
-        }
+        history.retain(|entry| !self.retracts(entry));
         let (gives_way, mut entries) = self.entries_after(history.last());
         history.truncate(history.len() - usize::from(gives_way));
         entries.retain(|entry| !self.repeats(entry, history));

@@ -91,8 +91,6 @@ pub(crate) fn named(lease: &Lease) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     pub(crate) runs: Vec<Process>,
-    /// So many of the first runs are over: nothing of them comes back.
-    over: usize,
 }
 
 impl Witness {
@@ -138,12 +136,6 @@ impl Witness {
         Ok(())
     }
 
-    /// A run has started.
-    pub(crate) fn add(&mut self, run: Process) {
-        self.over += self.runs[self.over..].iter().take_while(|run| run.is_over).count();
-        self.runs.push(run);
-    }
-
     /// Nothing of a run is left.
     pub(crate) fn ended(&self, at: usize, now: Moment) -> Result<(), Violation> {
         let run = &self.runs[at];
@@ -163,6 +155,6 @@ impl Witness {
 
     /// Returns the runs in progress.
     pub(crate) fn alive(&self) -> impl Iterator<Item = (usize, &Process)> {
-        self.runs.iter().enumerate().skip(self.over).filter(|(_, run)| !run.is_over)
+        self.runs.iter().enumerate().filter(|(_, run)| !run.is_over)
     }
 }

@@ -309,7 +309,7 @@ impl World {
             }
             _ => self.witness.started(&process),
         };
-        self.witness.add(process);
+        self.witness.runs.push(process);
         let at = self.witness.runs.len() - 1;
         self.expect_end(at);
         self.watch_deadline(at);
