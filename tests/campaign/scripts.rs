@@ -89,7 +89,7 @@ pub(crate) fn fail_over_to_one_who_was_away(world: &mut World) {
     world.skip_lines();
     let known = world.wait_for("a run in time, and then seconds without one", is_in_time);
     // Otherwise a replica that is killed in mid-run leaves a lock, for which the next tick has to wait.
-    world.wait_for("its end", |line| line["message"] == "run recorded" && line["tick"] == known["tick"]);
+    world.wait_for_message("run recorded", JOB);
     world.link.cut();
     world.replicas[2].kill();
     world.skip_lines();

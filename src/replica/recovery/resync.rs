@@ -39,10 +39,6 @@ impl Core {
             self.effects.push(Effect::CheckOrphan { orphan: Box::new(orphan), is_first: true });
         }
         self.past.largest_fence = largest_fence;
-        // A store that does not know these jobs has forgotten them.
-        for job in &noted {
-            self.contests.get_mut(job).into_iter().for_each(|contest| contest.is_known = true);
-        }
         self.past.untold.extend(noted.iter().cloned());
         self.past.noted.extend(noted);
         self.open_records();
@@ -98,14 +94,10 @@ impl Core {
             // future.
             let held = now.since(contest.begun());
             let since = store_clock.store_time(contest.begun()).min(due_time.minus(held));
-            opens.push((
-                job.clone(),
-                Open {
-                    pausing,
-                    files_agree: agreed,
-                    ..contest.proposal().open(caller, since, store_clock.earlier(wall, now), wall)
-                },
-            ));
+            let open = contest.proposal().open(caller, since, store_clock.earlier(wall, now), wall);
+            // A store that does not know a job which was noted has forgotten it.
+            let is_known_job = open.is_known_job || self.past.noted.contains(job);
+            opens.push((job.clone(), Open { pausing, files_agree: agreed, is_known_job, ..open }));
         }
         let resend = self.take_untold();
         if opens.is_empty() && resend.is_empty() {

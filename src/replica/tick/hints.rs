@@ -16,8 +16,8 @@ impl Core {
         if !self.store_clock.is_in(&hint.era) {
             return;
         }
-        // The store decided the tick at the time that the hint states. A forged hint may state any time, but none later
-        // than the store's present time, which this replica reckons itself, counts.
+        // A hint states when the store decided the tick. A forged hint may state any time: one after the store's present
+        // time, which this replica reckons itself, counts as the present time.
         self.store_clock.record_store_time(store_now.min(hint.reply.now));
         if let Some(at) = contest.overhear(&hint.reply, store_now, now) {
             self.alarms.push(Reverse((at, hint.job.clone())));

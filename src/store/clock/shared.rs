@@ -70,9 +70,9 @@ impl SharedStoreClock {
         });
     }
 
-    /// Records a store time that no reply showed, as `hear` does with that of a reply.
-    pub(crate) fn record_store_time(&self, store_now: UtcMillis) {
-        self.update(|store_clock| store_clock.hear(store_now));
+    /// Records a store time that did not come with a reply, as `hear` does with the time of a reply.
+    pub(crate) fn record_store_time(&self, shown: UtcMillis) {
+        self.update(|store_clock| store_clock.hear(shown));
     }
 
     /// Records that this fencing token was given out.

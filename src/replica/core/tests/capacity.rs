@@ -2,8 +2,6 @@
 
 use super::*;
 
-const AT_TEN: &str = "schedule = \"*/10 * * * * *\"";
-
 #[test]
 fn a_job_that_finds_no_free_slot_starts_as_soon_as_one_is_free() {
     let mut bench = Bench::of(&[("a", AT_TEN), ("b", AT_TEN)], Some(1));

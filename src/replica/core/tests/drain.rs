@@ -4,8 +4,6 @@ use crate::run::StopReason;
 
 use super::*;
 
-const AT_TEN: &str = "schedule = \"*/10 * * * * *\"";
-
 /// A replica with one run that is going.
 fn running() -> Bench {
     let mut bench = Bench::of(&[("j", AT_TEN), ("k", "schedule = \"15 * * * * *\"")], None);

@@ -27,6 +27,9 @@ use crate::time::{BootInstant, Now, UtcMillis};
 
 use super::{Core, CoreInput, Effect, PastRead, RunStart};
 
+/// Ticks every ten seconds.
+const AT_TEN: &str = "schedule = \"*/10 * * * * *\"";
+
 /// Midnight, UTC.
 const T0: UtcMillis = UtcMillis(1_767_225_600_000);
 
@@ -90,6 +93,12 @@ impl Bench {
         let mut bench = Self::begun(file(jobs, max_running), None);
         bench.pass(5_000);
         bench
+    }
+
+    /// The same with so many jobs, `j0` and so on, whose ticks come together.
+    fn of_many(jobs: usize) -> Self {
+        let names: Vec<String> = (0..jobs).map(|number| format!("j{number}")).collect();
+        Self::of(&names.iter().map(|name| (name.as_str(), AT_TEN)).collect::<Vec<_>>(), None)
     }
 
     /// A replica that has just begun, after an earlier process that left this behind.
@@ -306,7 +315,7 @@ impl Bench {
 
 #[test]
 fn a_tick_is_claimed_and_started_once() {
-    let mut bench = Bench::of(&[("j", "schedule = \"*/10 * * * * *\"")], None);
+    let mut bench = Bench::of(&[("j", AT_TEN)], None);
     bench.pass(10_000);
     assert_eq!(bench.started_at(), [10_000]);
     bench.end("j");
@@ -316,9 +325,7 @@ fn a_tick_is_claimed_and_started_once() {
 
 #[test]
 fn claims_of_one_step_share_calls_of_thirty_two() {
-    let names: Vec<String> = (0..70).map(|number| format!("j{number}")).collect();
-    let jobs: Vec<_> = names.iter().map(|name| (name.as_str(), "schedule = \"*/10 * * * * *\"")).collect();
-    let mut bench = Bench::of(&jobs, None);
+    let mut bench = Bench::of_many(70);
     bench.pass(6_000);
     assert_eq!(bench.started.len(), 70);
     assert_eq!(bench.count("claim"), 3, "32 + 32 + 6");
@@ -326,7 +333,7 @@ fn claims_of_one_step_share_calls_of_thirty_two() {
 
 #[test]
 fn it_wakes_for_its_next_tick_and_not_long_before() {
-    let mut bench = Bench::of(&[("j", "schedule = \"*/10 * * * * *\"")], None);
+    let mut bench = Bench::of(&[("j", AT_TEN)], None);
     assert_eq!(bench.core.next_alarm(), None, "the tick is not announced yet");
     bench.pass(4_000);
     let alarm = bench.core.next_alarm().expect("the tick is announced").0 - T0.0;
@@ -337,10 +344,7 @@ fn it_wakes_for_its_next_tick_and_not_long_before() {
 #[test]
 fn where_many_ticks_are_due_at_once_other_replicas_wait_longer_for_the_first() {
     let most = |due: usize| {
-        let names: Vec<String> = (0..due).map(|number| format!("j{number}")).collect();
-        let jobs: Vec<_> =
-            names.iter().map(|name| (name.as_str(), "schedule = \"*/10 * * * * *\"")).collect();
-        let mut bench = Bench::of(&jobs, None);
+        let mut bench = Bench::of_many(due);
         bench.others = vec![peer("b", bench.now.wall.0 + 4_000)];
         bench.pass(6_000);
         let roster = &bench.core.health.roster;
@@ -353,9 +357,7 @@ fn where_many_ticks_are_due_at_once_other_replicas_wait_longer_for_the_first() {
 
 #[test]
 fn many_claims_that_the_store_finds_late_are_logged() {
-    let names: Vec<String> = (0..12).map(|number| format!("j{number}")).collect();
-    let jobs: Vec<_> = names.iter().map(|name| (name.as_str(), "schedule = \"*/10 * * * * *\"")).collect();
-    let mut bench = Bench::of(&jobs, None);
+    let mut bench = Bench::of_many(12);
     bench.answers = Answers::Later;
     bench.pass(5_050);
     for answered in &mut bench.kept {
@@ -373,7 +375,7 @@ fn many_claims_that_the_store_finds_late_are_logged() {
 
 #[test]
 fn the_heartbeat_lists_the_runs_from_their_grant_until_their_locks_are_released() {
-    let mut bench = Bench::of(&[("j", "schedule = \"*/10 * * * * *\"")], None);
+    let mut bench = Bench::of(&[("j", AT_TEN)], None);
     let running = |bench: &Bench| bench.beat.as_ref().map_or(0, |beat| beat.running.len());
     assert_eq!(running(&bench), 0);
     bench.pass(6_000);

@@ -7,8 +7,6 @@ use crate::store::Hint;
 
 use super::*;
 
-const AT_TEN: &str = "schedule = \"*/10 * * * * *\"";
-
 #[test]
 fn while_the_store_is_down_nothing_is_claimed_and_afterwards_what_is_still_in_time() {
     let mut bench = Bench::of(&[("j", &format!("{AT_TEN}\nstart_deadline = \"30s\""))], None);
@@ -100,7 +98,7 @@ fn a_job_that_an_earlier_process_ran_waits_a_lease_where_the_store_does_not_know
     let past = PastRead { orphans: Vec::new(), largest_fence: Fence(7), noted: vec![job("j")] };
     let mut bench = Bench::begun(file(&[("j", AT_TEN), ("k", AT_TEN)], None), Some(past));
     bench.pass(14_000);
-    assert_eq!(bench.started(), ["k"], "nobody has ever run the other job");
+    assert_eq!(bench.started(), ["k"], "job `k` is new");
     let wait = bench.records[&job("j")].locked_until.0 - T0.0;
     assert!(wait >= 30_000, "another replica may hold its lock: {wait} ms");
 }

@@ -2,8 +2,6 @@
 
 use super::*;
 
-const AT_TEN: &str = "schedule = \"*/10 * * * * *\"";
-
 fn load(bench: &mut Bench, jobs: &[(&str, &str)]) {
     bench.reloaded = None;
     bench.tell(CoreInput::Reload(Box::new(file(jobs, None))));

@@ -97,8 +97,7 @@ impl World {
                     // Ticks that waited for a slot share one entry, with the reason that held up the oldest of them.
                     (Outcome::Missed, Some(reason)) => {
                         let was_held_up = matches!(reason, Reason::Late | Reason::Overlap);
-                        // One that waited shares the entry of later ticks, which a fault near these may have kept from
-                        // running.
+                        // A tick that waited shares the entry of later ticks. The reason may be theirs: a fault near them.
                         let is_of_later = entry.tick > tick && !self.is_calm_around(job, entry.tick);
                         (was_held_up || is_of_later) && self.has_run_near(job, tick)
                             || self.had_no_slot(job, tick)
