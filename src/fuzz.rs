@@ -60,7 +60,7 @@ pub fn store_url(bytes: &[u8]) {
     let secret = "hunter2-hunter2";
     match StoreUrl::parse(&text.replace("SECRET", secret)) {
         // Elsewhere, e.g. in a file name, the text is not a password and may be shown.
-        Ok(url @ StoreUrl::Redis(_)) if text.contains(":SECRET@") => {
+        Ok(url @ (StoreUrl::Redis(_) | StoreUrl::Postgres(_))) if text.contains(":SECRET@") => {
             assert!(!format!("{url} {url:?}").contains(secret), "{url}");
         }
         Ok(_) => {}

@@ -14,6 +14,7 @@ use super::args::operate::Operating;
 use super::args::{completions, man};
 use super::exit::{Exit, Failure};
 use super::import::Import;
+use super::operate::store_init::{self, StoreCommand};
 use super::operate::{kill, pause, trigger, unlock};
 use super::print::escapes::escape_text;
 use super::print::output::Screen;
@@ -56,6 +57,10 @@ fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {
         }
         CliCommand::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
         CliCommand::Lock(Locking::Exec(args)) => exec::run(args, &cli.global).map(ExitCode::from),
+        CliCommand::Store(StoreCommand::Init(args)) => {
+            let screen = &mut Screen::of_process();
+            runtime()?.block_on(store_init::run(args, &cli.global, screen)).map(ExitCode::from)
+        }
     }
 }
 

@@ -17,7 +17,8 @@ pub(crate) fn reading(line: &str) -> ReadCommand {
         | CliCommand::Reload
         | CliCommand::Drain(_)
         | CliCommand::Operate(_)
-        | CliCommand::Lock(_) => {
+        | CliCommand::Lock(_)
+        | CliCommand::Store(_) => {
             panic!("`{line}` changes something")
         }
     }

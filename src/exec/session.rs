@@ -156,6 +156,7 @@ impl ExecSession {
             }
             return Err(next);
         };
+        let sent = reply.leased_from(sent);
         let deadline = Deadline::granted(self.pace, sent);
         if deadline.is_over(self.context.clock.boot()) {
             self.abandon(won.abandon()).await;

@@ -5,6 +5,7 @@
 
 mod deadline;
 mod decide;
+mod exchange;
 mod message;
 mod protections;
 mod record;
@@ -12,6 +13,7 @@ mod rules;
 
 pub use deadline::{Deadline, Pace};
 pub use decide::decide;
+pub use exchange::{CellExchange, Conditions, ExchangeStep, Remembered, Swap, Version};
 pub use message::reply::{Answer, Holder, Reply};
 pub use message::request::{
     Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, Manual, Memory, Open, Renew, Request, Server,

@@ -77,6 +77,20 @@ protections! {
     Settling = "settling",
     /// Entries that a clock which was ahead has written of ticks to come are withdrawn once the clock is right.
     EntriesWithdrawn = "entries-withdrawn",
+    /// A swap writes only over the version of the record that it was decided from.
+    SwapVersion = "swap-version",
+    /// Versions of different records differ, although their counts may be equal.
+    SwapNonce = "swap-nonce",
+    /// A swap writes only in the era in which its record was read.
+    SwapEra = "swap-era",
+    /// A swap that arrives late writes nothing.
+    SwapAge = "swap-age",
+    /// A swap that was decided with a time that the store's clock does not show yet writes nothing.
+    SwapNotAhead = "swap-not-ahead",
+    /// A request is refused only after its record was read anew.
+    FreshRead = "fresh-read",
+    /// A request that gives a tick back makes a new version of the record even if it changes nothing else.
+    AbandonWrites = "abandon-writes",
 }
 
 impl Protection {

@@ -133,7 +133,14 @@ impl Store for BenchStore {
         let is_late = |late: u32| late.checked_sub(1);
         if self.late.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_late).is_ok() {
             let now = self.bench.now();
-            let reply = Reply { now, mark: None, lease: None, rerun: None, answer: Answer::Unsynced };
+            let reply = Reply {
+                now,
+                mark: None,
+                lease: None,
+                rerun: None,
+                lag: Duration::ZERO,
+                answer: Answer::Unsynced,
+            };
             return self.while_up(Box::pin(std::future::ready(Ok(reply))));
         }
         self.acts.fetch_add(1, Ordering::Relaxed);

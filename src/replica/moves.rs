@@ -115,6 +115,7 @@ impl Core {
                 if reply.answer == Answer::Unsynced {
                     self.late_claims.add(boot);
                 }
+                let sent = reply.leased_from(sent);
                 let is_late = Deadline::of_job(contest.spec(), sent).is_over(boot);
                 let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)

@@ -47,6 +47,8 @@ pub enum FailureCause {
     NotRedis,
     /// The server denies its user a command, a key or a channel.
     NoRight,
+    /// The tables of the store do not exist.
+    NoTables,
     /// A key, or a value, is not of the type that it should be.
     WrongType,
     /// The store's data for this job cannot be read. Other jobs are not affected.

@@ -7,7 +7,7 @@ use crate::config::{LOCAL_STORE_FILE, StoreUrl};
 use crate::job::ClusterName;
 use crate::time::{Clock, SystemClock};
 
-use super::{LocalStore, RedisStore, Store, StoreError};
+use super::{LocalStore, RedisStore, Store, StoreError, start_postgres};
 
 /// Starts a local store: [`LocalStore::start`] or [`LocalStore::start_patient`].
 pub(crate) type StartLocal = fn(&Path, ClusterName, Box<dyn Clock>) -> Result<LocalStore, StoreError>;
@@ -19,11 +19,15 @@ pub(crate) fn open(
     state_dir: &Path,
     start: StartLocal,
 ) -> Result<Arc<dyn Store>, StoreError> {
-    if let StoreUrl::Redis(url) = url {
-        return Ok(Arc::new(RedisStore::start(url, cluster.clone())?));
+    let clock = Box::new(SystemClock);
+    match url {
+        StoreUrl::Redis(url) => Ok(Arc::new(RedisStore::start(url, cluster.clone())?)),
+        StoreUrl::Postgres(url) => start_postgres(url, cluster, clock),
+        StoreUrl::Local | StoreUrl::LocalPath(_) => {
+            let path = file_of(url, state_dir).expect("it is a file");
+            Ok(Arc::new(start(&path, cluster.clone(), clock)?))
+        }
     }
-    let path = file_of(url, state_dir).expect("a store that is no Redis is a file");
-    Ok(Arc::new(start(&path, cluster.clone(), Box::new(SystemClock))?))
 }
 
 /// Returns the file of an embedded store; `None` of any other store.
@@ -31,6 +35,6 @@ pub(crate) fn file_of(url: &StoreUrl, state_dir: &Path) -> Option<PathBuf> {
     match url {
         StoreUrl::Local => Some(state_dir.join(LOCAL_STORE_FILE)),
         StoreUrl::LocalPath(path) => Some(path.clone()),
-        StoreUrl::Redis(_) => None,
+        StoreUrl::Redis(_) | StoreUrl::Postgres(_) => None,
     }
 }

@@ -14,8 +14,8 @@ use crate::storm::Storm;
 use crate::violation::Violation;
 use crate::world::{Setup, World};
 
-/// As many violations are shown: one cause may have hundreds.
-const SHOWN: usize = 40;
+/// As many violations of a name are shown: one cause may have hundreds, and must not hide another.
+const SHOWN: usize = 20;
 
 /// Fewer faults than these are shown one by one.
 const MANY_FAULTS: usize = 100;
@@ -141,8 +141,13 @@ impl Outcome {
             line(&format!("  {name}"), count);
         }
         line("violations", &self.violations.len());
-        for violation in self.violations.iter().take(SHOWN) {
-            line("  -", violation);
+        let mut by_name = BTreeMap::<_, Vec<_>>::new();
+        for violation in &self.violations {
+            by_name.entry(violation.name()).or_default().push(violation);
+        }
+        for (name, violations) in by_name {
+            line(&format!("  {name}"), &violations.len());
+            violations.iter().take(SHOWN).for_each(|violation| line("  -", violation));
         }
         // All faults of a long campaign are in the folder that is kept.
         if !self.violations.is_empty() && self.evidence.faults.len() < MANY_FAULTS {

@@ -10,6 +10,10 @@ mod labels;
 mod lost_runs;
 mod plan;
 mod policies;
+mod postgres;
+#[expect(dead_code, reason = "what the tests of the fencing need besides")]
+#[path = "../support/postgres_server.rs"]
+mod postgres_server;
 #[expect(dead_code, reason = "what the tests of the program need besides")]
 #[path = "../support/process.rs"]
 mod process;

@@ -2,7 +2,9 @@
 //! SQLite and in PostgreSQL, and also where solocron's own promise ends.
 
 mod frozen;
-mod postgres;
+#[path = "../support/postgres_server.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod postgres_server;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;
@@ -14,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use nix::sys::signal::Signal;
-use postgres::Postgres;
+use postgres_server::Postgres;
 use process::Scene;
 use redis_server::RedisServer;
 use serde_json::Value;

@@ -8,6 +8,8 @@ mod claim_after_loss;
 mod claim_refused;
 mod claim_when_held;
 mod clock_steps;
+#[cfg(feature = "test-switches")]
+mod exchange;
 mod folded;
 mod grant;
 mod heard_ahead;

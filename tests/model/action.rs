@@ -40,7 +40,8 @@ pub(crate) enum Action {
     Unite,
 }
 
-const FATES: [Fate; 4] = [Fate::Prompt, Fate::Late, Fate::Unheard, Fate::Twice];
+/// The last one only where replicas swap.
+const FATES: [Fate; 5] = [Fate::Prompt, Fate::Late, Fate::Unheard, Fate::Twice, Fate::Between];
 
 impl World {
     /// Everything that can happen next.
@@ -48,7 +49,11 @@ impl World {
         if self.step < setting.horizon {
             into.push(Action::Pass);
         }
-        let fates = if self.left.late > 0 { &FATES[..] } else { &FATES[..1] };
+        let fates = match (self.left.late > 0, setting.swaps) {
+            (false, _) => &FATES[..1],
+            (true, false) => &FATES[..4],
+            (true, true) => &FATES[..],
+        };
         for (who, replica) in self.replicas.iter().enumerate() {
             if replica.is_reachable() {
                 let is_due = replica.bid.is_some() || replica.candidate(setting, who, self.step).is_some();
@@ -111,7 +116,7 @@ impl World {
         let reruns = setting.on_interrupt == solocron::job::OnInterrupt::Rerun;
         let left = self.store.left_by(loss);
         let by_store = |run: RunId, tick, fence| {
-            left.is_some_and(|record: &Arc<Record>| {
+            left.record.as_ref().is_some_and(|record: &Arc<Record>| {
                 let is_over = record.fence > fence || record.run == Some(run) && record.phase == Phase::Idle;
                 record.mark >= tick && record.fence >= fence && (!reruns || is_over)
             })
@@ -129,6 +134,13 @@ impl World {
 
     /// Lets something happen.
     pub(crate) fn apply(&mut self, setting: &Setting, action: Action) {
+        self.act(setting, action);
+        if setting.swaps {
+            self.number_versions(setting);
+        }
+    }
+
+    fn act(&mut self, setting: &Setting, action: Action) {
         match action {
             Action::Pass => self.pass(setting),
             Action::Claim(who, fate) => self.claim(setting, who, fate),

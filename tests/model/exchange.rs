@@ -3,25 +3,40 @@
 use std::sync::Arc;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Tick, Verdict};
-use solocron::lease::{Abandon, Answer, Claim, Deadline, Lease, Open, Protection, Renew, Reply, Request};
-use solocron::time::UtcMillis;
+use solocron::lease::{
+    Abandon, Answer, CellExchange, Claim, Deadline, ExchangeStep, Lease, Open, Protection, Remembered, Renew,
+    Reply, Request,
+};
+use solocron::time::{BootInstant, UtcMillis};
 
-use crate::replica::{Bid, Lock, Up};
+use crate::replica::{Bid, Known, Lock, Up};
 use crate::run::{Run, State};
 use crate::setting::{Resend, STEP, Setting, era, node, run_id, sched};
-use crate::world::{Letter, World};
+use crate::store::{Cell, Store, server, without_successes};
+use crate::world::{HeldUp, Letter, Stage, World};
 
 /// What becomes of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Fate {
-    /// It is answered at once.
+    /// The record is read, the request decided, and the swap answered at once.
     Prompt,
-    /// It is held up on its way, for any time.
+    /// The record is read late: the request is held up on its way, for any time.
     Late,
-    /// It is decided at once, and the reply is held up.
+    /// The record is read at once, and the swap is held up on its way.
+    Between,
+    /// The swap is made at once, and its reply is held up.
     Unheard,
-    /// It is answered at once, and then held up on its way once more.
+    /// It is answered at once, and its swap arrives a second time, late.
     Twice,
+}
+
+/// What a request has come to at one moment.
+struct Exchanged {
+    /// The last swap that was sent.
+    swap: Option<HeldUp>,
+    /// Whether that swap was written; otherwise it is held up, or there was none.
+    is_written: bool,
+    reply: Option<(Reply, std::time::Duration)>,
 }
 
 impl World {
@@ -33,42 +48,192 @@ impl World {
         }
         let (life, sent, era) = (replica.life, self.boot(), era(replica.era));
         let is_to_old = replica.is_on_old;
-        let mut letter = Letter { who, life, sent, is_to_old, era, request: Arc::new(request), reply: None };
-        if fate == Fate::Unheard {
-            let reply = self.submit(setting, &letter);
-            letter.reply = reply.map(Arc::new);
+        let letter =
+            Letter { who, life, sent, is_to_old, era, request: Arc::new(request), stage: Stage::Asked };
+        if fate == Fate::Late {
+            return self.hold_up(letter, Stage::Asked);
         }
-        if matches!(fate, Fate::Prompt | Fate::Twice) {
-            self.arrive(setting, &letter);
+        if !setting.swaps {
+            return self.ask_store(setting, letter, fate);
+        }
+        let Some(exchanged) = self.exchange(setting, &letter, fate != Fate::Between) else { return };
+        match (fate, exchanged.swap) {
+            (Fate::Between | Fate::Twice, Some(swap)) => {
+                let stage = Stage::Swapping(Arc::new(HeldUp { is_repeated: fate == Fate::Twice, ..swap }));
+                self.hold_up(letter.clone(), stage);
+            }
+            (Fate::Unheard, Some(swap)) => return self.hold_up(letter, Stage::Answered(swap.reply)),
+            _ => {}
+        }
+        if let Some((reply, age)) = exchanged.reply {
+            self.hear(setting, &letter, &reply, age);
+        }
+    }
+
+    /// Sends a request to a store that decides.
+    fn ask_store(&mut self, setting: &Setting, letter: Letter, fate: Fate) {
+        let reply = self.submit(setting, &letter);
+        let stage = match (fate, &reply) {
+            (Fate::Unheard, Some(reply)) => Stage::Answered(Arc::new(reply.clone())),
+            _ => Stage::Asked,
+        };
+        if fate != Fate::Unheard
+            && let Some(reply) = reply
+        {
+            self.hear(setting, &letter, &reply, std::time::Duration::ZERO);
         }
         if fate != Fate::Prompt {
-            self.left.late -= 1;
-            self.under_way.push(letter);
+            self.hold_up(letter, stage);
         }
     }
 
     /// What the store that a letter goes to replies; nothing if that is gone, or takes no writes.
     fn submit(&mut self, setting: &Setting, letter: &Letter) -> Option<Reply> {
         let now = self.now();
-        let store = match letter.is_to_old {
-            false => &mut self.store,
-            true => self.old.as_mut().filter(|_| !setting.old_refuses)?,
-        };
-        Some(store.submit(setting, &letter.request, now))
+        Some(self.store_of(setting, letter.is_to_old)?.submit(setting, &letter.request, now))
+    }
+
+    fn hold_up(&mut self, letter: Letter, stage: Stage) {
+        self.left.late -= 1;
+        self.under_way.push(Letter { stage, ..letter });
+    }
+
+    /// The store that a letter goes to; none if that is gone, or takes no writes.
+    fn store_of(&mut self, setting: &Setting, is_to_old: bool) -> Option<&mut Store> {
+        match is_to_old {
+            false => Some(&mut self.store),
+            true => self.old.as_mut().filter(|_| !setting.old_refuses),
+        }
+    }
+
+    /// Reads, decides and swaps at this moment, until there is a reply; if not `swaps`, up to the first swap, which is
+    /// returned. Nothing if the store does not answer.
+    fn exchange(&mut self, setting: &Setting, letter: &Letter, swaps: bool) -> Option<Exchanged> {
+        let (world, replica) = (self.now(), &self.replicas[letter.who]);
+        let estimate = server(replica.store_time(world), replica.era);
+        let known = replica.known_cell.clone();
+        let remembered = known.as_ref().map(|known| Remembered {
+            record: &known.record,
+            version: known.version,
+            era: &known.era,
+        });
+        let mut exchange = CellExchange::default();
+        let mut exchanged = Exchanged { swap: None, is_written: false, reply: None };
+        let mut step = setting.decide(|| exchange.begin(&letter.request, remembered, &estimate));
+        loop {
+            match step {
+                ExchangeStep::Read => {
+                    let store = self.store_of(setting, letter.is_to_old)?;
+                    let (cell, server) = (store.cell.clone(), store.server(world));
+                    step = setting.decide(|| {
+                        exchange.read(&letter.request, cell.record.as_deref(), cell.version, &server)
+                    });
+                }
+                ExchangeStep::Swap(swap) => {
+                    let record = swap.decision.record.map(without_successes).map(Arc::new);
+                    let (conditions, reply) = (swap.conditions, Arc::new(swap.decision.reply));
+                    let held_up = HeldUp { conditions, record, reply, is_repeated: false };
+                    exchanged.swap = Some(held_up.clone());
+                    if !swaps {
+                        return Some(exchanged);
+                    }
+                    let written = self.swap(setting, letter, &held_up)?;
+                    exchanged.is_written = written.is_some();
+                    exchanged.swap = exchanged.swap.filter(|_| written.is_some());
+                    step = exchange.swapped(written);
+                }
+                ExchangeStep::Done { reply, age } => {
+                    exchanged.reply = Some((reply, age));
+                    break;
+                }
+                ExchangeStep::GiveUp => break,
+            }
+        }
+        if exchanged.is_written && letter.life == self.replicas[letter.who].life {
+            self.remember(letter);
+        }
+        Some(exchanged)
+    }
+
+    /// A swap arrives at the store. Nothing if the store does not answer; otherwise when it was written, or not at all.
+    fn swap(&mut self, setting: &Setting, letter: &Letter, swap: &HeldUp) -> Option<Option<UtcMillis>> {
+        let (world, nonce) = (self.now(), self.new_nonce());
+        let store = self.store_of(setting, letter.is_to_old)?;
+        Some(store.swap(setting, &swap.conditions, swap.record.as_ref(), nonce, world))
+    }
+
+    /// The sender of a letter remembers what its swap has written.
+    fn remember(&mut self, letter: &Letter) {
+        let store = self.old.as_ref().filter(|_| letter.is_to_old).unwrap_or(&self.store);
+        let Cell { record, version } = store.cell.clone();
+        let era = era(store.era);
+        self.replicas[letter.who].known_cell =
+            record.zip(version).map(|(record, version)| Known { record, version, era });
     }
 
     /// A letter arrives: at the store, or back at its sender.
     pub(crate) fn arrive(&mut self, setting: &Setting, letter: &Letter) {
-        let answered = letter.reply.clone();
-        let Some(reply) = answered.or_else(|| self.submit(setting, letter).map(Arc::new)) else { return };
+        match &letter.stage {
+            Stage::Answered(reply) => self.hear(setting, letter, reply, std::time::Duration::ZERO),
+            Stage::Asked if setting.swaps => self.ask_late(setting, letter),
+            Stage::Asked => {
+                if let Some(reply) = self.submit(setting, letter) {
+                    self.hear(setting, letter, &reply, std::time::Duration::ZERO);
+                }
+            }
+            Stage::Swapping(swap) => {
+                let Some(written) = self.swap(setting, letter, swap) else { return };
+                if swap.is_repeated || !self.is_there(letter) {
+                    return;
+                }
+                // Its sender may have been stopped between the decision and the sending.
+                let letter = Letter { sent: self.boot(), ..letter.clone() };
+                match written {
+                    Some(written) => {
+                        let age = written.since(swap.conditions.now);
+                        self.hear(setting, &letter, &swap.reply, age);
+                    }
+                    None => self.ask_late(setting, &letter),
+                }
+            }
+        }
+    }
+
+    /// The record is read now for a request of an earlier moment: its sender decides it, if it is there and has not given the
+    /// request up.
+    fn ask_late(&mut self, setting: &Setting, letter: &Letter) {
         let replica = &self.replicas[letter.who];
-        if replica.up != Up::Awake || replica.life != letter.life {
+        let is_given_up = match &*letter.request {
+            Request::Claim(claim) => replica.bid.as_ref().is_none_or(|bid| bid.run != claim.run),
+            _ => false,
+        };
+        if is_given_up || !self.is_there(letter) || !replica.is_reachable() {
             return;
         }
+        if let Some((reply, age)) = self.exchange(setting, letter, true).and_then(|exchanged| exchanged.reply)
+        {
+            self.hear(setting, letter, &reply, age);
+        }
+    }
+
+    /// Whether the sender of a letter is there to take in what becomes of it.
+    fn is_there(&self, letter: &Letter) -> bool {
+        let replica = &self.replicas[letter.who];
+        replica.up == Up::Awake && replica.life == letter.life
+    }
+
+    /// The sender of a letter receives the reply. `age` is how much earlier than the write the decision's time was.
+    fn hear(&mut self, setting: &Setting, letter: &Letter, reply: &Reply, age: std::time::Duration) {
+        if !self.is_there(letter) {
+            return;
+        }
+        let age = if setting.counts_age { age } else { std::time::Duration::ZERO };
+        let from_sending = setting.has(Protection::DeadlineFromSending);
+        let counted_from = if from_sending { earlier(letter.sent, age) } else { self.boot() };
         match &*letter.request {
-            Request::Open(_) => self.opened(letter.who, &reply),
-            Request::Claim(claim) => self.claimed(setting, letter, claim, &reply),
-            Request::Renew(renew) => self.renewed(setting, letter, renew, &reply),
+            Request::Open(_) => self.opened(letter.who, reply),
+            Request::Claim(claim) => self.claimed(setting, letter, claim, reply, counted_from),
+            Request::Renew(renew) => self.renewed(letter, renew, reply, counted_from),
             Request::Finish(finish) => {
                 let last = self.replicas[letter.who].last.as_mut();
                 if let Some(end) = last.filter(|end| end.finish.lease.run == finish.lease.run) {
@@ -86,7 +251,7 @@ impl World {
         }
         let (step, now) = (self.step, self.now());
         let store = self.old.as_ref().filter(|_| self.replicas[who].is_on_old).unwrap_or(&self.store);
-        let knows_run = store.record.as_ref().and_then(|record| record.run);
+        let knows_run = store.cell.record.as_ref().and_then(|record| record.run);
         let store = store.clone();
         self.replicas[who].listen(setting, &store, step, now);
         let is_new = !self.replicas[who].is_open;
@@ -151,10 +316,11 @@ impl World {
         let claim = self.claim_for(setting, who, &bid);
         let run = bid.run;
         self.replicas[who].bid = Some(bid);
+        let under_way = self.under_way.len();
         self.ask(setting, who, Request::Claim(claim), fate);
-        let is_settled = fate == Fate::Prompt && self.runs.iter().all(|known| known.id != run);
+        let is_settled = self.under_way.len() == under_way && self.runs.iter().all(|known| known.id != run);
         if is_new && is_settled {
-            // No grant, and no copy of the claim under way: the id was never used.
+            // No grant, and nothing of the claim under way: the id was never used.
             self.replicas[who].bid = None;
         } else if is_new {
             self.next_run += 1;
@@ -173,7 +339,7 @@ impl World {
     /// A tick that was cut short goes first. Here everyone knows of it; in truth, answers tell.
     fn rerun_at_hand(&self, setting: &Setting) -> Option<Tick> {
         let reruns = setting.on_interrupt == OnInterrupt::Rerun;
-        self.store.record.as_ref().filter(|_| reruns)?.cut_short().map(|rerun| rerun.tick)
+        self.store.cell.record.as_ref().filter(|_| reruns)?.cut_short().map(|rerun| rerun.tick)
     }
 
     fn claim_for(&self, setting: &Setting, who: usize, bid: &Bid) -> Claim {
@@ -211,13 +377,20 @@ impl World {
         }
     }
 
-    fn claimed(&mut self, setting: &Setting, letter: &Letter, claim: &Claim, reply: &Reply) {
+    fn claimed(
+        &mut self,
+        setting: &Setting,
+        letter: &Letter,
+        claim: &Claim,
+        reply: &Reply,
+        counted_from: BootInstant,
+    ) {
         let who = letter.who;
         let Some(bid) = self.replicas[who].bid.clone().filter(|bid| bid.run == claim.run) else { return };
         let replica = &mut self.replicas[who];
         replica.decided = replica.decided.max(reply.mark.unwrap_or_default());
         match reply.answer {
-            Answer::Won { .. } => self.won(setting, letter, &bid, reply),
+            Answer::Won { .. } => self.won(setting, letter.who, &bid, reply, counted_from),
             Answer::Decided { .. } | Answer::Consumed(_) => {
                 replica.bid = None;
                 replica.decided = replica.decided.max(bid.tick.instant());
@@ -235,11 +408,9 @@ impl World {
     }
 
     /// A grant starts the run, unless its answer comes too late.
-    fn won(&mut self, setting: &Setting, letter: &Letter, bid: &Bid, reply: &Reply) {
+    fn won(&mut self, setting: &Setting, who: usize, bid: &Bid, reply: &Reply, counted_from: BootInstant) {
         let Answer::Won { fence, tries, started } = reply.answer else { return };
-        let (who, now, lease) = (letter.who, self.boot(), setting.lease(letter.who));
-        let from_sending = setting.has(Protection::DeadlineFromSending);
-        let counted_from = if from_sending { letter.sent } else { now };
+        let (now, lease) = (self.boot(), setting.lease(who));
         let has_own = setting.refuses_own && self.replicas[who].active.is_some();
         if has_own || Deadline::granted(Setting::pace(lease), counted_from).is_over(now) {
             let replica = &mut self.replicas[who];
@@ -272,15 +443,13 @@ impl World {
         self.runs.push(run);
     }
 
-    fn renewed(&mut self, setting: &Setting, letter: &Letter, renew: &Renew, reply: &Reply) {
-        let (who, now) = (letter.who, self.boot());
+    fn renewed(&mut self, letter: &Letter, renew: &Renew, reply: &Reply, counted_from: BootInstant) {
+        let who = letter.who;
         let run = renew.lease.run;
         let active = self.replicas[who].active.clone();
         let Some(lock) = active.filter(|lock| lock.lease.run == run) else { return };
         match reply.answer {
             Answer::Renewed { .. } => {
-                let from_sending = setting.has(Protection::DeadlineFromSending);
-                let counted_from = if from_sending { letter.sent } else { now };
                 for run in self.runs.iter_mut().filter(|known| known.id == run) {
                     run.counted_from = run.counted_from.max(counted_from);
                 }
@@ -293,4 +462,9 @@ impl World {
             _ => {}
         }
     }
+}
+
+/// The instant that is so much earlier.
+fn earlier(at: BootInstant, by: std::time::Duration) -> BootInstant {
+    BootInstant(at.0.saturating_sub(by))
 }

@@ -159,3 +159,36 @@ fn two_primaries_that_both_take_writes_let_two_runs_overlap() {
     let what = "two primaries, and nobody loses a lock";
     finds(what, ONE_RUN_OF_ONE, Setting { old_refuses: false, off, promised, ..setting });
 }
+
+#[test]
+fn without_its_version_a_swap_takes_a_lock_that_was_granted_meanwhile() {
+    let faults = Faults { late: 1, ..NONE };
+    breaks(Protection::SwapVersion, ONE_RUN, Setting { faults, horizon: 3, ..SWAPPED });
+}
+
+#[test]
+fn without_the_nonce_a_remembered_record_is_taken_for_one_that_was_made_anew() {
+    let faults = Faults { losses: 1, ..NONE };
+    let setting = Setting { losses: &[Loss::Record], faults, horizon: 7, ..SWAPPED };
+    breaks(Protection::SwapNonce, ONE_RUN, Setting { promised: &[ONE_RUN], ..setting });
+}
+
+#[test]
+fn without_its_era_a_swap_undoes_a_grant_that_a_failover_lost() {
+    let faults = Faults { losses: 1, late: 1, ..NONE };
+    let losses: &[Loss] = &[Loss::Writes { since_last_step: false }];
+    breaks(Protection::SwapEra, ONCE, Setting { losses, faults, horizon: 3, ..SWAPPED });
+}
+
+#[test]
+fn a_late_swap_is_refused_or_the_holder_counts_from_its_decision() {
+    let faults = Faults { late: 1, ..NONE };
+    let setting = Setting { faults, horizon: 4, promised: &[ONE_RUN], ..SWAPPED };
+    holds("late swaps are refused", Setting { counts_age: false, ..setting.clone() });
+    let off = Some(Protection::SwapAge);
+    holds("late swaps that the holder allows for", Setting { off, ..setting.clone() });
+    finds("late swaps", ONE_RUN, Setting { off, counts_age: false, ..setting });
+}
+
+/// A store that decides nothing.
+const SWAPPED: Setting = Setting { swaps: true, ..Setting::PLAIN };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use solocron::job::{Fence, OnInterrupt, RunId, Tick};
-use solocron::lease::{Caller, Era, Finish, Lease};
+use solocron::lease::{Caller, Era, Finish, Lease, Record, Version};
 use solocron::time::UtcMillis;
 
 use crate::setting::{MIDDLE, STEP, Setting, era, node, shifted, time_of};
@@ -30,6 +30,14 @@ pub(crate) struct Bid {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Lock {
     pub(crate) lease: Arc<Lease>,
+    pub(crate) era: Era,
+}
+
+/// What a replica remembers of the record: what its last swap wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Known {
+    pub(crate) record: Arc<Record>,
+    pub(crate) version: Version,
     pub(crate) era: Era,
 }
 
@@ -68,6 +76,7 @@ pub(crate) struct Replica {
     /// The newest mark that it was told.
     pub(crate) decided: UtcMillis,
     pub(crate) bid: Option<Bid>,
+    pub(crate) known_cell: Option<Known>,
     /// What it runs; on disk, so that a new process can make an end of it.
     pub(crate) active: Option<Lock>,
     pub(crate) last: Option<End>,
@@ -92,6 +101,7 @@ impl Replica {
             is_known: true,
             decided: mark,
             bid: None,
+            known_cell: None,
             active: None,
             last: None,
         }
@@ -104,7 +114,7 @@ impl Replica {
 
     /// Whether what it remembers has reached the store's present life.
     pub(crate) fn has_met(&self, store: &Store) -> bool {
-        self.era == store.era && self.is_open && self.is_listed && store.record.is_some()
+        self.era == store.era && self.is_open && self.is_listed && store.cell.record.is_some()
     }
 
     /// A heartbeat: learns the store's era and clock. `world` is the world's time.

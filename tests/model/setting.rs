@@ -91,6 +91,10 @@ pub(crate) struct Setting {
     pub(crate) old_refuses: bool,
     /// Whether a replica gives a lock back that it is granted while a run of the job goes on under it.
     pub(crate) refuses_own: bool,
+    /// Whether the store decides nothing: replicas read its record and swap it.
+    pub(crate) swaps: bool,
+    /// Whether a holder's deadline is earlier by the time for which its swap was under way.
+    pub(crate) counts_age: bool,
     /// What must hold, if not everything.
     pub(crate) promised: &'static [&'static str],
     /// Whether calm is only what a replica has watched without a gap.
@@ -119,6 +123,8 @@ impl Setting {
         are_strangers: false,
         old_refuses: true,
         refuses_own: true,
+        swaps: false,
+        counts_age: true,
         promised: &[],
         watches: true,
         recovers: false,

@@ -35,7 +35,7 @@ fn told(world: &World) -> String {
             record.era.0,
         )
     };
-    let record = world.store.record.as_deref().map_or_else(|| "no record".to_owned(), record);
+    let record = world.store.cell.record.as_deref().map_or_else(|| "no record".to_owned(), record);
     let now = seconds(world.store.now(world.now()).0);
     let runs: Vec<_> = world
         .runs

@@ -175,3 +175,18 @@ fn something_runs_again_once_faults_stop() {
     let setting = Setting { jumps: &[-3, 3], faults, recovers, horizon: 3, ..Setting::PLAIN };
     explore("after jumps and messages", setting);
 }
+
+#[test]
+fn swaps_that_are_late_lost_or_repeated() {
+    let swapped = Setting { swaps: true, ..Setting::PLAIN };
+    explore("swaps", Setting { faults: Faults { late: 1, ..NONE }, horizon: 4, ..swapped.clone() });
+    let faults = Faults { crashes: 1, late: 1, ..NONE };
+    explore("crashes and swaps", Setting { faults, horizon: 3, ..swapped });
+}
+
+#[test]
+fn swaps_on_a_store_that_forgets() {
+    let faults = Faults { losses: 1, late: 1, ..NONE };
+    let setting = Setting { losses: LOSSES, faults, horizon: 3, swaps: true, ..Setting::PLAIN };
+    explore("losses and swaps", setting);
+}

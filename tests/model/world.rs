@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use solocron::job::{Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::Protection;
-use solocron::lease::{Era, Finish, LeaseInstant, Record, Reply, Request};
+use solocron::lease::{Conditions, Era, Finish, LeaseInstant, Record, Reply, Request, Version};
 use solocron::time::{BootInstant, UtcMillis};
 
 use crate::replica::{End, Lock, Replica, Up};
@@ -12,7 +12,28 @@ use crate::run::{Run, State};
 use crate::setting::{Faults, MIDDLE, STEP, Setting, era, sched, time_of};
 use crate::store::Store;
 
-/// A request under way, or the reply to it once the store has decided.
+/// A swap on its way to the store.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct HeldUp {
+    pub(crate) conditions: Conditions,
+    pub(crate) record: Option<Arc<Record>>,
+    pub(crate) reply: Arc<Reply>,
+    /// Whether it arrived before: nobody waits for a reply.
+    pub(crate) is_repeated: bool,
+}
+
+/// What of a request is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Stage {
+    /// The request itself: the record has yet to be read.
+    Asked,
+    /// The swap that was decided.
+    Swapping(Arc<HeldUp>),
+    /// The reply.
+    Answered(Arc<Reply>),
+}
+
+/// A request under way.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Letter {
     pub(crate) who: usize,
@@ -23,7 +44,7 @@ pub(crate) struct Letter {
     /// The life of the store that the replica knew when it sent this.
     pub(crate) era: Era,
     pub(crate) request: Arc<Request>,
-    pub(crate) reply: Option<Arc<Reply>>,
+    pub(crate) stage: Stage,
 }
 
 /// The world.
@@ -119,7 +140,7 @@ impl World {
         for replica in &mut self.replicas {
             replica.forget_what_cannot_matter(self.step, longest, may_lose);
             // Word of what was decided reaches everybody who can be reached.
-            let mark = self.store.record.as_ref().map(|record| record.mark);
+            let mark = self.store.cell.record.as_ref().map(|record| record.mark);
             if replica.is_reachable() {
                 replica.decided = replica.decided.max(mark.unwrap_or_default());
             }
@@ -188,6 +209,47 @@ impl World {
         for run in self.runs.iter_mut().filter(|run| run.id == id && run.is_alive()) {
             run.state = state;
         }
+    }
+
+    /// A nonce that no version has.
+    pub(crate) fn new_nonce(&mut self) -> u64 {
+        let mut largest = 0;
+        self.rename_nonces(|nonce| {
+            largest = largest.max(nonce);
+            nonce
+        });
+        largest + 1
+    }
+
+    /// Gives each version another nonce, and forgets remembered versions that no store can show any more: worlds that differ
+    /// in these alone have the same future.
+    pub(crate) fn number_versions(&mut self, setting: &Setting) {
+        let mut shown: Vec<Version> = self.store.versions().map(|version| *version).collect();
+        shown.extend(self.old.iter_mut().flat_map(Store::versions).map(|version| *version));
+        if setting.has(Protection::FreshRead) && setting.has(Protection::SwapNonce) {
+            for replica in &mut self.replicas {
+                replica.known_cell = replica.known_cell.take().filter(|known| shown.contains(&known.version));
+            }
+        }
+        let mut order: Vec<u64> = Vec::new();
+        self.rename_nonces(|nonce| {
+            let at = order.iter().position(|known| *known == nonce).unwrap_or_else(|| {
+                order.push(nonce);
+                order.len() - 1
+            });
+            at as u64
+        });
+    }
+
+    fn rename_nonces(&mut self, mut name: impl FnMut(u64) -> u64) {
+        let stores = std::iter::once(&mut self.store).chain(&mut self.old).flat_map(Store::versions);
+        let known =
+            self.replicas.iter_mut().filter_map(|replica| Some(&mut replica.known_cell.as_mut()?.version));
+        let under_way = self.under_way.iter_mut().filter_map(|letter| match &mut letter.stage {
+            Stage::Swapping(swap) => Arc::make_mut(swap).conditions.version.as_mut(),
+            Stage::Asked | Stage::Answered(_) => None,
+        });
+        stores.chain(known).chain(under_way).for_each(|version| version.nonce = name(version.nonce));
     }
 
     /// Whether somebody was running at the tick's instant.

@@ -159,6 +159,7 @@ async fn thaw(world: &World, name: &str) -> Replica {
             server.cli(&["HSET", &state].into_iter().chain(words).collect::<Vec<_>>());
         }
         World::Local(folder) => insert(folder, "records", &fields),
+        World::Postgres(_) => unreachable!("no earlier release had it"),
     }
     assert_eq!(replica.record().await.schema, 1);
     replica
@@ -180,6 +181,7 @@ fn running_in(world: &World) -> &'static str {
     match world {
         World::Redis(_) => "running-redis",
         World::Local(_) => "running-local",
+        World::Postgres(_) => unreachable!("no earlier release had it"),
     }
 }
 
@@ -248,6 +250,7 @@ pub(crate) async fn entries_of_schema_1_are_read_from_the_store(world: &World) {
                 server.cli(&["XADD", &runs, "*"].into_iter().chain(words).collect::<Vec<_>>());
             }
             World::Local(folder) => insert(folder, "entries", &fields),
+            World::Postgres(_) => unreachable!("no earlier release had it"),
         }
     }
     let history = replica.store.history(&[job()], 10).await.expect("a history");

@@ -10,6 +10,10 @@ mod local;
 mod local_blocked;
 mod local_time;
 mod operator;
+mod postgres;
+#[expect(dead_code, reason = "other tests use more of it")]
+#[path = "../support/postgres_server.rs"]
+mod postgres_server;
 mod redis;
 mod redis_access;
 mod redis_exchange;
@@ -27,25 +31,29 @@ mod tls;
 mod unfit;
 mod world;
 
+use support::redis_server;
+
 macro_rules! contract {
+    ($local:ident, $redis:ident, $postgres:ident, $cases:ident: $($case:ident),+ $(,)?) => {
+        contract!($local, $redis, $cases: $($case),+);
+        contract!(of $postgres, postgres, $cases: $($case),+);
+    };
     ($local:ident, $redis:ident, $cases:ident: $($case:ident),+ $(,)?) => {
-        mod $local {
+        contract!(of $local, local, $cases: $($case),+);
+        contract!(of $redis, redis, $cases: $($case),+);
+    };
+    (of $module:ident, $world:ident, $cases:ident: $($case:ident),+) => {
+        mod $module {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                crate::$cases::$case(&crate::world::World::local()).await;
-            })+
-        }
-        mod $redis {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $case() {
-                crate::$cases::$case(&crate::world::World::redis()).await;
+                crate::$cases::$case(&crate::world::World::$world()).await;
             })+
         }
     };
 }
 
 contract! {
-    local_store, redis_store, cases:
+    local_store, redis_store, postgres_store, cases:
     the_first_open_of_an_unknown_job_waits_two_seconds_at_most,
     an_open_of_a_known_job_waits_its_lease,
     a_tick_is_granted_once_and_held_meanwhile_and_decided_after,
@@ -75,18 +83,18 @@ contract! {
 }
 
 contract! {
-    local_store_rolled_back, redis_store_rolled_back, rollback:
+    local_store_rolled_back, redis_store_rolled_back, postgres_store_rolled_back, rollback:
     a_store_that_knows_less_of_a_heartbeat_than_it_told_is_known_by_another_marker,
     a_heartbeat_that_is_late_or_lost_its_answer_is_no_sign_of_a_rollback,
 }
 
 contract! {
-    local_store_of_the_unfit, redis_store_of_the_unfit, unfit:
+    local_store_of_the_unfit, redis_store_of_the_unfit, postgres_store_of_the_unfit, unfit:
     who_cannot_run_a_tick_has_it_recorded_as_missed_for_that_reason,
 }
 
 contract! {
-    local_store_and_operators, redis_store_and_operators, operator:
+    local_store_and_operators, redis_store_and_operators, postgres_store_and_operators, operator:
     a_paused_job_skips_its_ticks_until_it_is_resumed,
     a_holder_learns_by_renewing_that_an_operator_kills_its_run,
     an_order_is_taken_by_one_run_and_told_which,
@@ -97,19 +105,19 @@ contract! {
 }
 
 contract! {
-    local_store_at_once, redis_store_at_once, batch:
+    local_store_at_once, redis_store_at_once, postgres_store_at_once, batch:
     many_requests_at_once_are_each_decided_in_their_order,
 }
 
 contract! {
-    local_store_feeds, redis_store_feeds, feeds:
+    local_store_feeds, redis_store_feeds, postgres_store_feeds, feeds:
     lines_come_in_the_order_in_which_they_were_appended,
     a_feed_keeps_its_newest_lines,
     a_line_that_is_too_long_is_refused_and_changes_nothing,
 }
 
 contract! {
-    local_store_slips, redis_store_slips, slips:
+    local_store_slips, redis_store_slips, postgres_store_slips, slips:
     what_is_left_is_collected_once_and_in_its_order,
     a_slip_is_gone_after_its_ttl,
     a_slip_takes_64_kib_and_no_more,
@@ -117,7 +125,7 @@ contract! {
 }
 
 contract! {
-    local_store_glances, redis_store_glances, glance:
+    local_store_glances, redis_store_glances, postgres_store_glances, glance:
     standings_of_ten_thousand_jobs_come_in_their_order,
     a_job_whose_record_cannot_be_read_has_no_standing,
     a_glance_has_the_record_and_the_newest_entries_without_their_output,

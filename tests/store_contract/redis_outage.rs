@@ -25,7 +25,7 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 fn server(world: &mut World) -> &mut RedisServer {
     match world {
         World::Redis(server) => server,
-        World::Local(_) => unreachable!("it was made with a server"),
+        World::Local(_) | World::Postgres(_) => unreachable!("it was made with a server"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The mark is what keeps a tick from running twice: a test build without it grants one twice, in both stores, so
+//! The mark is what keeps a tick from running twice: a test build without it grants one twice, in each store, so
 //! that the checkers can be shown to notice.
 
 use std::process::Command;
@@ -36,15 +36,17 @@ async fn a_tick_is_granted_twice_only_where_the_mark_is_switched_off() {
     if std::env::var(CHILD).is_ok() {
         return claim_one_tick_three_times().await;
     }
-    assert_eq!(grants(""), ["local 1", "redis 1"]);
-    assert_eq!(grants("mark"), ["local 3", "redis 3"]);
+    assert_eq!(grants(""), ["local 1", "redis 1", "postgres 1"]);
+    assert_eq!(grants("mark"), ["local 3", "redis 3", "postgres 3"]);
 }
 
 /// In a process with the test's switches.
 async fn claim_one_tick_three_times() {
     // What libtest says so far ends without a new line.
     println!();
-    for (name, world) in [("local", World::local()), ("redis", World::redis())] {
+    for (name, world) in
+        [("local", World::local()), ("redis", World::redis()), ("postgres", World::postgres())]
+    {
         println!("granted {name} {}", times_granted(&world).await);
     }
 }

@@ -1,4 +1,4 @@
-//! The two stores as the contract suite meets them: opened as often as a test likes, with a record that a test can
+//! The stores as the contract suite meets them: opened as often as a test likes, with a record that a test can
 //! age, so that nobody has to wait for time to pass.
 
 use std::collections::BTreeMap;
@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
-use solocron::config::RedisUrl;
+use solocron::config::{PostgresUrl, RedisUrl};
 use solocron::job::{ClusterName, JobName, Tick};
 use solocron::lease::{Answer, Caller, Claim, Era, Lease, Record, Reply, Request};
-use solocron::store::{Answered, LocalStore, RedisKeys, RedisStore, Store, StoreError};
+use solocron::store::{
+    Answered, LocalStore, RedisKeys, RedisStore, Store, StoreError, init_postgres, start_postgres,
+};
 use solocron::time::{SystemClock, UtcMillis};
 use tempfile::TempDir;
 
+use crate::postgres_server::Postgres;
 use crate::support::redis_server::RedisServer;
 use crate::support::sample;
 
@@ -23,6 +26,7 @@ type Fields = BTreeMap<String, String>;
 pub(crate) enum World {
     Local(TempDir),
     Redis(RedisServer),
+    Postgres(Postgres),
 }
 
 pub(crate) fn cluster() -> ClusterName {
@@ -42,11 +46,15 @@ impl World {
         Self::Redis(RedisServer::start())
     }
 
+    pub(crate) fn postgres() -> Self {
+        Self::Postgres(Postgres::start_on_port())
+    }
+
     /// The Redis server.
     pub(crate) fn server(&self) -> &RedisServer {
         match self {
             Self::Redis(server) => server,
-            Self::Local(_) => unreachable!("it was made with a server"),
+            Self::Local(_) | Self::Postgres(_) => unreachable!("it was made with a server"),
         }
     }
 
@@ -60,6 +68,11 @@ impl World {
             Self::Redis(server) => {
                 let url = RedisUrl::parse(&server.url()).expect("a good url");
                 Arc::new(RedisStore::start(&url, cluster()).expect("a runtime"))
+            }
+            Self::Postgres(server) => {
+                let url = PostgresUrl::parse(&server.url()).expect("a good url");
+                init_postgres(&url).await.expect("a superuser");
+                start_postgres(&url, &cluster(), Box::new(SystemClock)).expect("a runtime")
             }
         };
         patiently(|| store.ready()).await.expect("a store");
@@ -103,6 +116,10 @@ impl World {
                 let state = RedisKeys::of(cluster()).state(job);
                 assert_eq!(server.cli(&["SET", &state, "spoilt"]), "OK");
             }
+            Self::Postgres(server) => {
+                let spoilt = "update solocron.cells set record = '\"x\"', nonce = nonce + 1";
+                server.sql(&format!("{spoilt} where job = '{job}'"));
+            }
         }
     }
 
@@ -117,6 +134,10 @@ impl World {
             Self::Redis(server) => {
                 server.cli(&["XADD", &RedisKeys::of(cluster()).runs(job), "*", "foo", "bar"]);
             }
+            Self::Postgres(server) => {
+                let row = "insert into solocron.entries (cluster, job, number, entry)";
+                server.sql(&format!("{row} values ('{}', '{job}', 9999, '{{\"foo\":\"bar\"}}')", cluster()));
+            }
         }
     }
 
@@ -124,6 +145,7 @@ impl World {
         match self {
             Self::Local(folder) => edit_file(&file(folder), edit),
             Self::Redis(server) => edit_hash(server, edit),
+            Self::Postgres(server) => edit_cell(server, edit),
         }
     }
 }
@@ -141,6 +163,14 @@ fn edit_file(path: &PathBuf, edit: impl Fn(&mut Fields)) {
     edit(&mut fields);
     let text = serde_json::to_string(&fields).expect("texts are plain JSON");
     file.execute("UPDATE records SET fields = ?1", params![text]).expect("one record");
+}
+
+fn edit_cell(server: &Postgres, edit: impl Fn(&mut Fields)) {
+    let text = server.sql("select record from solocron.cells");
+    let mut fields: Fields = serde_json::from_str(&text).expect("JSON");
+    edit(&mut fields);
+    let text = serde_json::to_string(&fields).expect("texts are plain JSON");
+    server.sql(&format!("update solocron.cells set record = $${text}$$, nonce = nonce + 1"));
 }
 
 fn edit_hash(server: &RedisServer, edit: impl Fn(&mut Fields)) {

@@ -130,7 +130,7 @@ impl Drop for RedisServer {
 }
 
 /// One that no connection is given as its own end, so that it is still free when the server is started again.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let any = || {
         let at = RandomState::new().hash_one(0) % u64::from(PORTS.end - PORTS.start);
         PORTS.start + u16::try_from(at).expect("it is below")

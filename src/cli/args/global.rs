@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cli::import::Import;
+use crate::cli::operate::store_init::StoreCommand;
 use crate::cli::read::acts::ActsArgs;
 use crate::cli::read::history::HistoryArgs;
 use crate::cli::read::logs::LogsArgs;
@@ -88,6 +89,9 @@ pub enum CliCommand {
     /// Commands of scripts.
     #[command(flatten)]
     Lock(Locking),
+    /// Prepare a store
+    #[command(subcommand)]
+    Store(StoreCommand),
 }
 
 /// The commands that change nothing.

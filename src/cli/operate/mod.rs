@@ -7,6 +7,7 @@ mod follow;
 pub(super) mod kill;
 pub(super) mod pause;
 mod show_wait;
+pub(crate) mod store_init;
 pub(super) mod trigger;
 pub(super) mod unlock;
 mod unlock_mark;

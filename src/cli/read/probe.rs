@@ -9,7 +9,7 @@ use crate::cli::exit::{Exit, Failure, UNREACHABLE};
 use crate::cli::print::output::counted;
 use crate::cli::session::{Session, expect_store_file};
 use crate::config;
-use crate::config::{Problem, Source, StoreUrl};
+use crate::config::{Problem, Source};
 use crate::job::JobName;
 use crate::lease::{Record, SCHEMA};
 use crate::store::{Concern, FailureCause, Grade, Store, StoreError};
@@ -109,8 +109,7 @@ fn unreachable(error: &StoreError) -> Concern {
 }
 
 async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, StoreError> {
-    let is_file = !matches!(session.config.store, StoreUrl::Redis(_));
-    if is_file {
+    if session.config.store.is_local() {
         let concerns = store.inspect().await?;
         // A store file that does not exist yet is not created here, and has no records to read.
         if has_errors(&concerns) || expect_store_file(&session.config.store, &session.state_dir).is_err() {

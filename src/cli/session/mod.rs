@@ -185,7 +185,7 @@ pub(crate) fn open_store(
     start: StartLocal,
 ) -> Result<Arc<dyn Store>, Failure> {
     store::open(url, cluster, state_dir, start).map_err(|error| match url {
-        StoreUrl::Redis(url) => Failure::store(&url.to_string(), &error),
+        StoreUrl::Redis(_) | StoreUrl::Postgres(_) => Failure::store(&url.to_string(), &error),
         StoreUrl::Local | StoreUrl::LocalPath(_) => Failure::new(Exit::StoreUnreachable, error.to_string()),
     })
 }

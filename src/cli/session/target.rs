@@ -204,8 +204,16 @@ impl ClusterTarget {
     fn folder(&self, global: &GlobalArgs) -> Result<PathBuf, Failure> {
         match self.store {
             StoreUrl::Local => state_dir(global.state_dir.as_deref()),
-            StoreUrl::LocalPath(_) | StoreUrl::Redis(_) => Ok(PathBuf::new()),
+            StoreUrl::LocalPath(_) | StoreUrl::Redis(_) | StoreUrl::Postgres(_) => Ok(PathBuf::new()),
         }
+    }
+}
+
+/// Returns the store of flag, environment or file.
+pub(crate) fn store_at_hand(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<StoreUrl, Failure> {
+    match (&global.store, &global.config) {
+        (Some(store), None) => parse(store),
+        _ => Ok(ClusterTarget::find(&PlaceArgs { cluster: None }, global, screen)?.store),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads the store that is used: the flag or the environment overrides the file. Messages quote the store as it is
 //! written, so that the value of a reference is never shown.
 
+pub(super) mod postgres_url;
 pub(super) mod redis_url;
 pub(super) mod url;
 

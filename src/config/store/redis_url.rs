@@ -225,7 +225,7 @@ fn host_and_port(address: &str) -> Result<(&str, u16), StoreUrlError> {
     Ok((host, port))
 }
 
-fn check_host(host: &str) -> Result<(), StoreUrlError> {
+pub(super) fn check_host(host: &str) -> Result<(), StoreUrlError> {
     let v6 = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let good = match v6 {
         Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
@@ -273,7 +273,7 @@ fn decodes(part: &str) -> bool {
 }
 
 /// Returns the part with its `%` sequences decoded; `None` if it is malformed.
-fn decoded(part: &str) -> Option<String> {
+pub(super) fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = part.as_bytes();
     while let Some((first, after)) = rest.split_first() {

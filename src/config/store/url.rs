@@ -7,10 +7,13 @@ use std::path::PathBuf;
 use crate::config::report::suggest;
 use crate::config::secrets::mask;
 
+use super::postgres_url::PostgresUrl;
 use super::redis_url::RedisUrl;
 
 /// Every documented scheme, supported or not.
-const SCHEMES: &[&str] = &["redis", "rediss", "redis+unix", "redis+sentinel", "redis+cluster"];
+const SCHEMES: &[&str] =
+    &["redis", "rediss", "redis+unix", "redis+sentinel", "redis+cluster", "postgres", "postgresql"];
+
 /// The fewest servers of a quorum: a majority of fewer is all of them, so that losing one would stop every job.
 const LEAST_QUORUM: usize = 3;
 
@@ -26,6 +29,8 @@ pub enum StoreUrl {
     LocalPath(PathBuf),
     /// One Redis server.
     Redis(RedisUrl),
+    /// One PostgreSQL database, on a primary and its standbys.
+    Postgres(PostgresUrl),
 }
 
 /// Why a store was refused. It never holds a password.
@@ -45,7 +50,7 @@ impl StoreUrlError {
 }
 
 impl StoreUrl {
-    /// Parses a store: `local`, `local:PATH` or the URL of a Redis server.
+    /// Parses a store: `local`, `local:PATH` or the URL of a server.
     ///
     /// # Errors
     /// If it is malformed, unknown or not supported yet.
@@ -58,6 +63,7 @@ impl StoreUrl {
         }
         match text.split_once("://") {
             Some(("redis" | "rediss" | "redis+unix", _)) => RedisUrl::parse(text).map(Self::Redis),
+            Some(("postgres" | "postgresql", _)) => PostgresUrl::parse(text).map(Self::Postgres),
             Some(("redis+sentinel", rest)) => Err(sentinel(rest)),
             Some(("redis+cluster", rest)) => Err(cluster(rest)),
             Some((scheme, rest)) => Err(unknown_scheme(scheme, rest)),
@@ -65,11 +71,12 @@ impl StoreUrl {
         }
     }
 
-    /// Returns its kind in one word: `redis` or `local`.
+    /// Returns its kind in one word: `redis`, `postgres` or `local`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Local | Self::LocalPath(_) => "local",
             Self::Redis(_) => "redis",
+            Self::Postgres(_) => "postgres",
         }
     }
 
@@ -101,7 +108,7 @@ impl StoreUrl {
 
     /// Whether only replicas on the same machine can share it.
     pub fn is_local(&self) -> bool {
-        !matches!(self, Self::Redis(_))
+        matches!(self, Self::Local | Self::LocalPath(_))
     }
 }
 
@@ -112,6 +119,7 @@ impl fmt::Display for StoreUrl {
             Self::Local => f.pad("local"),
             Self::LocalPath(path) => write!(f, "local:{}", path.display()),
             Self::Redis(url) => url.fmt(f),
+            Self::Postgres(url) => url.fmt(f),
         }
     }
 }
@@ -177,7 +185,8 @@ fn no_scheme(text: &str) -> StoreUrlError {
 }
 
 fn known_stores() -> String {
-    "known are `local`, `local:PATH`, `redis://host:6379/0`, `rediss://…` (TLS) and `redis+unix:///path`"
+    "known are `local`, `local:PATH`, `redis://host:6379/0`, `rediss://…` (TLS), `redis+unix:///path` and \
+     `postgres://user:pass@host:5432/db`"
         .to_owned()
 }
 
@@ -207,7 +216,7 @@ mod tests {
             ("valkey://h", "`redis://…`"),
             ("redis.internal:6379", "the scheme first"),
             ("/var/lib/x.db", "local:/var/lib/x.db"),
-            ("postgres://h/db", "known are"),
+            ("mysql://h/db", "known are"),
             ("", "known are"),
         ] {
             let error = StoreUrl::parse(text).expect_err(text);

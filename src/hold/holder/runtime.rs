@@ -273,6 +273,7 @@ impl HolderRuntime {
         let (context, job) = (Arc::clone(&self.context), self.job().clone());
         self.renewing = Some(Box::pin(async move {
             let reply = context.store.submit(&job, &Request::Renew(renew)).await;
+            let sent = reply.as_ref().map_or(sent, |reply| reply.leased_from(sent));
             HolderInput::RenewalAnswered { sent, era, answer: reply.map(|reply| reply.answer) }
         }));
     }

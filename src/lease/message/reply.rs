@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Fence, NodeName, Reason, RunId, Verdict};
 use crate::lease::{Ahead, Era, Pausing, Rerun};
-use crate::time::UtcMillis;
+use crate::time::{BootInstant, UtcMillis};
 
 /// An answer, with the fields that every answer carries.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -18,8 +18,18 @@ pub struct Reply {
     pub lease: Option<Duration>,
     /// The tick that may run once more after an interruption, if there is one. A replica that receives it claims that tick.
     pub rerun: Option<Rerun>,
+    /// How long before the request was sent the lease that it grants or renews begins: zero where the store decides. A
+    /// replica that decides by an estimate of the store's time may be behind it.
+    pub lag: Duration,
     /// The answer.
     pub answer: Answer,
+}
+
+impl Reply {
+    /// Returns when the lease of a request that was sent at this moment begins.
+    pub fn leased_from(&self, sent: BootInstant) -> BootInstant {
+        BootInstant(sent.0.saturating_sub(self.lag))
+    }
 }
 
 /// The holder of a lock.

@@ -114,7 +114,7 @@ impl<'a> Transition<'a> {
         let mark = self.record.as_ref().map(|record| record.decided_up_to(self.latest_correct_time));
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
-        let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
+        let reply = Reply { now: self.server.now, mark, lease, rerun, lag: Duration::ZERO, answer };
         let Self { record, entries, follows, retracted, ends, .. } = self;
         Decision { record, entries, follows, retracted, ends, reply }
     }

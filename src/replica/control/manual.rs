@@ -156,6 +156,7 @@ impl Core {
                 return;
             }
         };
+        let sent = reply.leased_from(sent);
         self.store_clock.hear(&reply);
         let now = self.store_clock.due_time(self.at);
         if let Some(contest) = self.contests.get_mut(job) {

@@ -29,12 +29,24 @@ const NEVER_BY_THE_EMBEDDED_STORE: [&str; 4] = ["unsynced", "new_era", "newer_sc
 pub(super) struct Course {
     pub(super) memory: Memory,
     pub(super) menu: &'static [Fault],
+    /// Whether the store decides nothing: replicas read its records and swap them.
+    swaps: bool,
 }
 
 impl Course {
+    /// These faults, with a store that decides.
+    pub(super) fn of(memory: Memory, menu: &'static [Fault]) -> Self {
+        Self { memory, menu, swaps: false }
+    }
+
     /// Everything usual.
     pub(super) fn usual(memory: Memory) -> Self {
-        Self { memory, menu: Fault::USUAL }
+        Self::of(memory, Fault::USUAL)
+    }
+
+    /// The same with a store that decides nothing.
+    pub(super) fn swapped(self) -> Self {
+        Self { swaps: true, ..self }
     }
 
     /// Simulates what this seed leads to.
@@ -45,7 +57,7 @@ impl Course {
 
     fn world(self, seed: u64, is_told: bool) -> World {
         let mut world = World::seeded(seed, self.memory, is_told);
-        world.menu = self.menu;
+        (world.menu, world.swaps) = (self.menu, self.swaps);
         world
     }
 
@@ -95,7 +107,7 @@ pub(super) fn seeds(usual: u64) -> Range<u64> {
 /// Simulates every seed. Of more than one, everything that the replica has to cope with must have happened: the faults,
 /// these events, and all answers but those that this store never gives.
 fn sweep(course: Course, test: &str, unanswered: &[&str], events: &[&str]) {
-    let Course { memory, menu } = course;
+    let Course { memory, menu, .. } = course;
     let usual = if menu == Fault::USUAL { SEEDS } else { SEEDS_OF_UNKILLABLE };
     let tally = course.sweep(test, seeds(usual));
     if seeds(usual).count() == 1 {
@@ -135,21 +147,37 @@ const EVENTS: [&str; 17] = [
     "entry skipped (paused)",
 ];
 
+/// What happens besides where the store is on another machine.
+const OVER_A_NETWORK: [&str; 10] = [
+    "letter late",
+    "letter repeated",
+    "hint lost",
+    "hint taken",
+    "hint passed over",
+    "cut Refused",
+    "cut Silent",
+    "cut AnswersLost",
+    "run catch_up",
+    "stop LockLost",
+];
+
+#[test]
+fn on_a_store_of_cells_whatever_fails_within_the_promise_breaks_none_of_it() {
+    let of_swaps = ["swap refused", "decided from what is remembered"];
+    let events = [&EVENTS[..], &OVER_A_NETWORK, &of_swaps].concat();
+    let course = Course::usual(Memory::Forgetful).swapped();
+    sweep(course, "on_a_store_of_cells_whatever_fails", &NEVER_BY_REDIS, &events);
+}
+
+#[test]
+fn on_a_store_of_cells_no_run_starts_beside_an_unkillable_one_still_renewed() {
+    let course = Course::of(Memory::Forgetful, Fault::USUAL_AND_UNKILLABLE).swapped();
+    sweep(course, "on_a_store_of_cells_no_run_starts_beside_an_unkillable", &NEVER_BY_REDIS, &OF_UNKILLABLE);
+}
+
 #[test]
 fn on_redis_whatever_fails_within_the_promise_breaks_none_of_it() {
-    let on_redis = [
-        "letter late",
-        "letter repeated",
-        "hint lost",
-        "hint taken",
-        "hint passed over",
-        "cut Refused",
-        "cut Silent",
-        "cut AnswersLost",
-        "run catch_up",
-        "stop LockLost",
-    ];
-    let events = [&EVENTS[..], &on_redis].concat();
+    let events = [&EVENTS[..], &OVER_A_NETWORK].concat();
     sweep(Course::usual(Memory::Forgetful), "on_redis_whatever_fails", &NEVER_BY_REDIS, &events);
 }
 
@@ -170,13 +198,13 @@ const OF_UNKILLABLE: [&str; 5] = [
 
 #[test]
 fn on_redis_no_run_starts_beside_an_unkillable_one_still_renewed() {
-    let course = Course { memory: Memory::Forgetful, menu: Fault::USUAL_AND_UNKILLABLE };
+    let course = Course::of(Memory::Forgetful, Fault::USUAL_AND_UNKILLABLE);
     sweep(course, "on_redis_no_run_starts_beside_an_unkillable", &NEVER_BY_REDIS, &OF_UNKILLABLE);
 }
 
 #[test]
 fn on_the_embedded_store_no_run_starts_beside_an_unkillable_one_still_renewed() {
-    let course = Course { memory: Memory::Durable, menu: Fault::USUAL_AND_UNKILLABLE };
+    let course = Course::of(Memory::Durable, Fault::USUAL_AND_UNKILLABLE);
     let test = "on_the_embedded_store_no_run_starts_beside_an_unkillable";
     sweep(course, test, &NEVER_BY_THE_EMBEDDED_STORE, &OF_UNKILLABLE);
 }

@@ -155,7 +155,7 @@ mod tests {
     fn consumed(contest: &mut Contest, now: UtcMillis) {
         let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
         let answer = Answer::Consumed(missed);
-        let reply = Reply { now, mark: None, lease: None, rerun: None, answer };
+        let reply = Reply { now, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer };
         contest.answered(&reply, now, BootInstant(Duration::ZERO), true);
     }
 
@@ -230,7 +230,14 @@ mod tests {
         let asked = (Tick(at(60_000)), Some(Reason::Capacity));
         assert_eq!(claimed(contest.wake(at(60_000), at_once)), asked);
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
-        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
+        let reply = Reply {
+            now: at(60_000),
+            mark: None,
+            lease: None,
+            rerun: None,
+            lag: Duration::ZERO,
+            answer: early,
+        };
         let (_, action) = contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
         assert_eq!(action, Action::WakeAt(at(70_001)));
         assert_eq!(claimed(contest.wake(at(70_001), at_once)), asked);
@@ -242,7 +249,14 @@ mod tests {
         contest.stand(Eligibility::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
-        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
+        let reply = Reply {
+            now: at(60_000),
+            mark: None,
+            lease: None,
+            rerun: None,
+            lag: Duration::ZERO,
+            answer: early,
+        };
         contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
         contest.stand(Eligibility::Takes);
         assert_eq!(claimed(contest.wake(at(62_000), at_once)), (Tick(at(60_000)), None));
@@ -254,7 +268,14 @@ mod tests {
         contest.stand(Eligibility::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(60_001) };
-        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
+        let reply = Reply {
+            now: at(60_000),
+            mark: None,
+            lease: None,
+            rerun: None,
+            lag: Duration::ZERO,
+            answer: early,
+        };
         contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
         assert_eq!(contest.wake(at(120_000), at_once), Action::WakeAt(at(120_001)));
         assert_eq!(claimed(contest.wake(at(120_001), at_once)).0, Tick(at(60_000)));

@@ -1,14 +1,18 @@
-//! What a store carries besides records, heartbeats and hints: feeds of what happened, slips with questions and answers, and
-//! wakes that announce both; and what it tells about many jobs at once. No decision depends on any of it.
+//! What a store carries besides records: heartbeats; hints, which save requests; feeds of what happened, slips with questions
+//! and answers, and wakes that announce both; and what it tells about many jobs at once.
 
 mod feed;
 mod glance;
+mod heartbeat;
+mod hint;
 mod slip;
 mod standing;
 mod wake;
 
 pub use feed::{Feed, FeedId, FeedLine, LONGEST_LINE};
 pub use glance::{GLANCED_ENTRIES, JobGlance};
+pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
+pub use hint::{Hint, Marked};
 pub(crate) use slip::SlipLoad;
 pub use slip::{LONGEST_TTL, SLIP_BYTES, SLIP_TEXTS, Slip};
 pub use standing::JobStanding;

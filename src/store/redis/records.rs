@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, quoted};
 use crate::lease::{HistoryEntry, Record, Reply, Request, SCHEMA};
+use crate::store::network::batcher::{BatchPolicy, Batcher, Together};
 use crate::store::{
     Answered, Beat, Concern, Diagnosis, FailureCause, Feed, FeedId, FeedLine, Hint, JobEntries, JobGlance,
     JobStanding, Marked, Pulse, Replied, Slip, Store, StoreError, Wake, within_limit,
@@ -21,7 +22,6 @@ use crate::time::UtcMillis;
 
 use super::connection::batch;
 use super::connection::connect::{Connector, RESPONSE_TIMEOUT};
-use super::connection::gather::{BatchPolicy, Batcher};
 use super::connection::server::ServerAddress;
 use super::messages::subscription;
 use super::reply::Texts;
@@ -47,8 +47,8 @@ pub struct RedisStore {
     renewals: Connector,
     /// For all other requests.
     pub(super) others: Arc<Connector>,
-    claims: Batcher,
-    finishes: Batcher,
+    claims: Batcher<Call>,
+    finishes: Batcher<Call>,
     pub(super) foreign: Foreign,
 }
 
@@ -70,8 +70,8 @@ impl RedisStore {
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
             renewals: Connector::start(&server, &label),
-            claims: Batcher::start(Arc::clone(&others), BatchPolicy::CLAIMS),
-            finishes: Batcher::start(Arc::clone(&others), BatchPolicy::FINISHES),
+            claims: batcher(BatchPolicy::CLAIMS, &others),
+            finishes: batcher(BatchPolicy::FINISHES, &others),
             others,
             server,
             login,
@@ -128,6 +128,23 @@ impl RedisStore {
             self.read(&command).await.map_err(|error| of_key(job, &key, error))?;
         rows.iter().rev().map(|(id, fields)| entry_in(job, &key, id, fields)).collect()
     }
+}
+
+/// Starts to batch requests for this connection.
+fn batcher(policy: BatchPolicy, connector: &Arc<Connector>) -> Batcher<Call> {
+    let connector = Arc::clone(connector);
+    Batcher::start(policy, batch::MOST, move |together: Together<Call>| {
+        let connector = Arc::clone(&connector);
+        Box::pin(async move {
+            let (calls, senders): (Vec<Call>, Vec<_>) = together.into_iter().unzip();
+            let replies = batch::decide(&connector, RESPONSE_TIMEOUT, calls).await;
+            let replies = replies.unwrap_or_else(|error| vec![Err(error); senders.len()]);
+            for (reply_to, reply) in senders.into_iter().zip(replies) {
+                // A caller that has gone knows that its request may have been applied.
+                let _ = reply_to.send(reply);
+            }
+        })
+    })
 }
 
 /// Parses the fields of a record; `None` if there are none.

@@ -115,7 +115,7 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
             ));
         }
     };
-    Ok(Reply { now, mark, lease, rerun, answer })
+    Ok(Reply { now, mark, lease, rerun, lag: Duration::ZERO, answer })
 }
 
 fn rerun(texts: &mut Texts) -> Result<Option<Rerun>, StoreError> {

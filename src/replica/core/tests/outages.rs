@@ -84,7 +84,14 @@ fn a_hint_that_arrives_after_a_long_sleep_closes_no_tick_that_came_meanwhile() {
     bench.pass(60_000);
     let how = Some(Verdict::plain(Outcome::Succeeded));
     let answer = Answer::Decided { by: None, how };
-    let reply = Reply { now: UtcMillis(T0.0 + 4_500), mark: Some(T0), lease: None, rerun: None, answer };
+    let reply = Reply {
+        now: UtcMillis(T0.0 + 4_500),
+        mark: Some(T0),
+        lease: None,
+        rerun: None,
+        lag: Duration::ZERO,
+        answer,
+    };
     bench.tell(CoreInput::Hint(Hint { job: job("j"), era: bench.era.clone(), reply }));
     (bench.era, bench.is_store_up) = (Era("f".into()), true);
     bench.pass(2_000);

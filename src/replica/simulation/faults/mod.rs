@@ -11,6 +11,7 @@ use fault::Fault;
 use crate::lease::Memory;
 
 use super::checks::safety::Violation;
+use super::stand_ins::exchanges::Exchanges;
 use super::world::message::Order;
 use super::world::network::{Cut, Weather};
 use super::world::process::{Guard, Process};
@@ -173,6 +174,7 @@ impl World {
         place.life += 1;
         place.is_stepped = false;
         place.held.clear();
+        place.exchanges = Exchanges::default();
         place.orphans.clear();
         place.is_capacity_unchecked = false;
     }

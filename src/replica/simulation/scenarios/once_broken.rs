@@ -37,7 +37,7 @@ fn a_lock_whose_record_is_deleted_in_mid_run_goes_to_no_claim_of_a_short_lease()
 
 #[test]
 fn a_record_that_was_deleted_in_mid_run_delays_no_tick_after_the_run() {
-    let course = Course { memory: Memory::Forgetful, menu: Fault::USUAL_AND_UNKILLABLE };
+    let course = Course::of(Memory::Forgetful, Fault::USUAL_AND_UNKILLABLE);
     holds_from(1_739, "a_record_that_was_deleted_in_mid_run", course);
 }
 
@@ -52,7 +52,7 @@ fn of_a_record_that_a_newcomer_opens_anew_every_tick_is_told() {
     let menu =
         &[Fault::KnownLost, Fault::RecordLost, Fault::NodesLost, Fault::RecordAndNodesLost, Fault::Guest];
     for memory in [Memory::Forgetful, Memory::Durable] {
-        holds_from(470, "of_a_record_that_a_newcomer_opens_anew", Course { memory, menu });
+        holds_from(470, "of_a_record_that_a_newcomer_opens_anew", Course::of(memory, menu));
     }
 }
 
@@ -69,7 +69,7 @@ fn a_holders_clock_that_is_slewed_keeps_no_run_alive_after_its_lock() {
 #[test]
 fn fences_rise_for_guests_of_a_store_that_forgot_while_its_clock_was_ahead() {
     let menu = &[Fault::Guest, Fault::StoreStep, Fault::Emptied, Fault::Failover, Fault::RecordAndNodesLost];
-    let course = Course { memory: Memory::Forgetful, menu };
+    let course = Course::of(Memory::Forgetful, menu);
     holds_from(270, "fences_rise_for_guests", course);
 }
 
@@ -94,22 +94,21 @@ fn what_a_store_forgot_before_and_after_a_tick_that_is_open_again_has_its_entry(
 fn ticks_forgotten_while_the_stores_clock_is_ahead_get_entries_but_none_early() {
     let menu = &[Fault::StoreAhead, Fault::Failover, Fault::Restart];
     holds("ticks_forgotten_while_the_stores_clock_is_ahead", Memory::Forgetful, menu);
-    let course =
-        Course { memory: Memory::Forgetful, menu: &[Fault::BothAhead, Fault::Failover, Fault::Restart] };
+    let course = Course::of(Memory::Forgetful, &[Fault::BothAhead, Fault::Failover, Fault::Restart]);
     holds_from(40, "ticks_forgotten_while_the_stores_clock_is_ahead", course);
 }
 
 #[test]
 fn a_tick_run_by_a_clock_ahead_does_not_run_again_where_the_store_forgot_it() {
     let menu = &[Fault::StoreAhead, Fault::Failover, Fault::Restart];
-    let course = Course { memory: Memory::Forgetful, menu };
+    let course = Course::of(Memory::Forgetful, menu);
     holds_from(70, "a_tick_run_by_a_clock_ahead", course);
 }
 
 #[test]
 fn what_a_clock_leapt_over_after_it_was_behind_holds_no_job_up_for_ever() {
     let menu = &[Fault::StoreBehind, Fault::ReplicaBehind, Fault::BothBehind, Fault::Crash, Fault::Restart];
-    holds_from(70, "what_a_clock_leapt_over", Course { memory: Memory::Forgetful, menu });
+    holds_from(70, "what_a_clock_leapt_over", Course::of(Memory::Forgetful, menu));
 }
 
 #[test]

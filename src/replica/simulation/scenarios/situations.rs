@@ -10,7 +10,7 @@ const SEEDS: u64 = 10;
 
 /// Checks that no fault on the menu breaks the promise, on stores of this kind.
 pub(super) fn holds(test: &str, memory: Memory, menu: &'static [Fault]) {
-    holds_from(0, test, Course { memory, menu });
+    holds_from(0, test, Course::of(memory, menu));
 }
 
 /// Checks a course from this seed on: one of the first seeds led to a violation under earlier rules.
@@ -77,7 +77,7 @@ fn heartbeats_that_are_deleted_cost_a_lease_and_no_more() {
 #[test]
 fn whatever_goes_wrong_the_same_seed_leads_to_the_same_end() {
     for memory in [Memory::Forgetful, Memory::Durable] {
-        let course = Course { memory, menu: &Fault::ALL };
+        let course = Course::of(memory, &Fault::ALL);
         let end = |seed| course.outcome(seed).map(|world| world.tally).map_err(|violation| violation.broken);
         for seed in 0..3 {
             assert_eq!(end(seed), end(seed), "seed {seed}");

@@ -13,20 +13,14 @@ const SEEDS: u64 = 400;
 /// Until then, every protection is on.
 const START: Moment = Moment(9_000);
 
-/// Returns what this seed leads to, with only these faults and without the protection.
-fn without(off: Protection, seed: u64, memory: Memory, menu: &'static [Fault]) -> Result<(), Violation> {
-    let mut world = World::seeded(seed, memory, false);
-    world.menu = menu;
-    world.run_until(START)?;
-    Protection::without(Some(off), || world.run())
-}
-
 /// A protection that is switched off.
 struct Case {
     off: Protection,
     memory: Memory,
     /// What goes wrong.
     menu: &'static [Fault],
+    /// Whether the store decides nothing.
+    swaps: bool,
     /// What that leads to.
     expected: Broken,
     /// A seed that led to it when this was written, tried first.
@@ -40,10 +34,15 @@ const fn case(
     expected: Broken,
     likely: u64,
 ) -> Case {
-    Case { off, memory, menu, expected, likely }
+    Case { off, memory, menu, swaps: false, expected, likely }
 }
 
-const CASES: [Case; 31] = {
+/// A case of a store that decides nothing.
+const fn swap_case(off: Protection, menu: &'static [Fault], expected: Broken, likely: u64) -> Case {
+    Case { swaps: true, ..case(off, Memory::Forgetful, menu, expected, likely) }
+}
+
+const CASES: [Case; 34] = {
     use Fault::{
         Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, GuardKilled, Guest, Lies, LongLease,
         RecordLost, Restart, Rollback, Rough, StoreAhead, StoreFrozen, StoreSlewed, StoreStep, Unkillable,
@@ -88,16 +87,37 @@ const CASES: [Case; 31] = {
         case(Protection::PassedRecorded, Forgetful, &[Crash, Cut], Broken::Untold, 0),
         case(Protection::Settling, Forgetful, LOSSES, Broken::ToldTwice, 6),
         case(Protection::EntriesWithdrawn, Forgetful, &[StoreAhead, Crash], Broken::Foretold, 0),
+        swap_case(Protection::SwapVersion, &[Rough], Broken::SecondRun, 0),
+        swap_case(Protection::SwapNonce, &[RecordLost, Rough], Broken::SecondRun, 0),
+        swap_case(Protection::SwapEra, &[Failover, Rough], Broken::SecondRun, 0),
     ]
 };
 
+/// Protections of swaps that only the model and the tests of the exchange show: here, what they keep off hardly ever meets the
+/// moment in which it matters.
+const SHOWN_ELSEWHERE: [Protection; 4] =
+    [Protection::SwapAge, Protection::SwapNotAhead, Protection::FreshRead, Protection::AbandonWrites];
+
 impl Case {
+    fn world(&self, seed: u64) -> World {
+        let mut world = World::seeded(seed, self.memory, false);
+        (world.menu, world.swaps) = (self.menu, self.swaps);
+        world
+    }
+
+    /// Returns what this seed leads to without the protection.
+    fn outcome(&self, seed: u64) -> Result<(), Violation> {
+        let mut world = self.world(seed);
+        world.run_until(START)?;
+        Protection::without(Some(self.off), || world.run())
+    }
+
     /// Tries seeds without the protection until its violation shows.
     fn shows(&self) {
-        let Self { off, memory, menu, expected, likely } = *self;
+        let Self { off, expected, likely, .. } = *self;
         let mut others = Vec::new();
         for seed in std::iter::once(likely).chain(0..SEEDS) {
-            match without(off, seed, memory, menu) {
+            match self.outcome(seed) {
                 Err(violation) if violation.broken == expected => {
                     eprintln!("without {off}, seed {seed}: {violation}");
                     return;
@@ -110,23 +130,30 @@ impl Case {
     }
 }
 
-fn every_case_of(memory: Memory) {
-    CASES.iter().filter(|case| case.memory == memory).for_each(Case::shows);
+fn every_case(of: impl Fn(&Case) -> bool) {
+    CASES.iter().filter(|case| of(case)).for_each(Case::shows);
 }
 
 #[test]
 fn on_redis_each_protection_that_is_switched_off_is_missed() {
-    every_case_of(Memory::Forgetful);
+    every_case(|case| case.memory == Memory::Forgetful && !case.swaps);
+}
+
+#[test]
+fn on_a_store_of_cells_each_protection_that_is_switched_off_is_missed() {
+    every_case(|case| case.swaps);
 }
 
 #[test]
 fn on_the_embedded_store_each_protection_that_is_switched_off_is_missed() {
-    every_case_of(Memory::Durable);
+    every_case(|case| case.memory == Memory::Durable);
 }
 
 #[test]
 fn no_protection_is_left_out() {
-    let is_shown = |off: Protection| off == line::SHOWN || CASES.iter().any(|case| case.off == off);
+    let is_shown = |off: Protection| {
+        off == line::SHOWN || SHOWN_ELSEWHERE.contains(&off) || CASES.iter().any(|case| case.off == off)
+    };
     let all = Protection::ALL.iter().filter(|protection| !is_shown(**protection));
     assert_eq!(all.count(), 0, "every protection is needed, and a case shows for what");
 }
@@ -140,10 +167,12 @@ fn each_check_finds_what_it_is_for() {
 
 /// Makes a simulation of each case with every protection on.
 fn no_case_shows_anything(seed: u64) {
-    for Case { memory, menu, .. } in CASES {
-        let mut world = World::seeded(seed, memory, false);
-        world.menu = menu;
-        world.run().unwrap_or_else(|violation| panic!("{memory:?} {menu:?}, seed {seed}: {violation}"));
+    for case in &CASES {
+        let Case { memory, menu, swaps, .. } = case;
+        let outcome = case.world(seed).run();
+        outcome.unwrap_or_else(|violation| {
+            panic!("{memory:?} {menu:?}, swaps {swaps}, seed {seed}: {violation}")
+        });
     }
 }
 

@@ -1,10 +1,9 @@
-//! Hints in the simulation: what `claim.lua` publishes, and how it gets lost or late, in place of
-//! `store/redis/messages/hints.rs`.
+//! Hints in the simulation: how they get lost or late, in place of the channels of a server.
 
 use std::time::Duration;
 
-use crate::job::{Outcome, Tick, Verdict};
-use crate::lease::{Answer, EARLY_TOLERANCE, Era, Protection, Reply, Request, Rerun};
+use crate::job::Tick;
+use crate::lease::{Answer, EARLY_TOLERANCE, Era, Reply, Rerun};
 use crate::replica::core::CoreInput;
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::{Event, Happening, World, network};
@@ -19,29 +18,6 @@ pub(crate) struct Hinted {
     pub(crate) job: usize,
     pub(crate) era: Era,
     pub(crate) reply: Reply,
-}
-
-/// Returns the hint about a request that found this mark, if it decided its tick, or abandoned it.
-pub(crate) fn hint_of(request: &Request, mark: Option<UtcMillis>, reply: &Reply) -> Option<Reply> {
-    let claim = match request {
-        Request::Claim(claim) => claim,
-        Request::Abandon(_) if reply.mark < mark => return Some(reply.clone()),
-        _ => return None,
-    };
-    if mark? >= claim.tick.instant() || !Protection::Mark.is_on() {
-        return None;
-    }
-    let answer = match &reply.answer {
-        Answer::Won { .. } => {
-            let how = Some(Verdict::plain(Outcome::Running));
-            Answer::Decided { by: Some(claim.caller.node.clone()), how }
-        }
-        // No hint is published of those: the mark was raised when the store was found to have forgotten.
-        Answer::Consumed(verdict) if verdict.outcome == Outcome::Unknown => return None,
-        Answer::Consumed(verdict) => Answer::Decided { by: None, how: Some(*verdict) },
-        _ => return None,
-    };
-    Some(Reply { answer, ..reply.clone() })
 }
 
 impl World {
@@ -84,7 +60,8 @@ impl World {
         let rerun = Rerun { tick: Tick(mark), by, goes_on: self.dice.percent(50), frees_in };
         let rerun = Some(rerun).filter(|_| self.dice.percent(50));
         let told = if self.dice.percent(50) { now } else { now.plus(frees_in) };
-        let reply = Reply { now: told, mark: Some(mark), lease: Some(frees_in), rerun, answer };
+        let reply =
+            Reply { now: told, mark: Some(mark), lease: Some(frees_in), rerun, lag: Duration::ZERO, answer };
         let era = self.server.moments(self.store_reads()).era;
         self.server.hints.push(Hinted { job, era, reply });
         self.tally.count("lie");

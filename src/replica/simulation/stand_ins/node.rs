@@ -180,7 +180,7 @@ impl Node {
         self.store_clock.due_time(self.now())
     }
 
-    pub(super) fn store_time(&self) -> UtcMillis {
+    pub(crate) fn store_time(&self) -> UtcMillis {
         self.store_clock.store_time(self.now())
     }
 

@@ -18,11 +18,17 @@ impl World {
 
     /// Writes down a request of a replica, and its answer.
     pub(super) fn note_exchange(&mut self, seat: usize, letter: &Letter, told: &Told) {
-        let (Ask::Submit(job, request), Told::Reply(reply)) = (&letter.ask, told) else { return };
+        let (job, request, reply) = match (&letter.ask, told) {
+            (Ask::Submit(job, request), Told::Reply(reply)) => (job, &**request, &**reply),
+            (Ask::Swap(job, decided), Told::Swapped(Some(_))) => {
+                (job, &decided.request, &decided.swap.decision.reply)
+            }
+            _ => return,
+        };
         if self.diary.is_some() {
             let record = self.server.shelf.records[*job].clone();
             self.note(|| {
-                let request = format!("{:?}", **request);
+                let request = format!("{request:?}");
                 let what = request.split('(').next().unwrap_or_default();
                 let record = record.map(|record| shown(&record)).unwrap_or_default();
                 format!("j{job} seat {seat} {what} -> {:?} [{record}]", reply.answer)

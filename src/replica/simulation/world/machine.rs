@@ -19,6 +19,7 @@ use super::message::{Ask, Letter, Order, Told};
 use super::network;
 use super::network::Cut;
 use super::process::{Process, StartPlan};
+use crate::replica::simulation::stand_ins::exchanges::Exchanges;
 
 /// How long a replica waits for an answer: `RESPONSE_TIMEOUT` of the Redis client, `Patience` of the embedded store.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -36,6 +37,8 @@ pub(crate) struct Seat {
     pub(crate) held: Vec<Happening>,
     pub(crate) cut: Option<Cut>,
     pub(crate) disk: BTreeMap<usize, LeaseNote>,
+    /// The requests that its process is about to decide.
+    pub(crate) exchanges: Exchanges,
     /// The runs of former processes that its replica waits for, and whether it looks for them for the first time.
     pub(crate) orphans: Vec<(Box<Orphan>, bool)>,
     /// Whether the capacity of its replica is not checked: it was given a run that it had no slot for, or loaded a file.
@@ -74,7 +77,11 @@ impl World {
         let Some(node) = place.node.as_mut() else { return Ok(()) };
         node.see_step(&mut place.is_stepped, reads);
         match what {
+            Happening::Answered(id, Ok(told @ (Told::Cell(_) | Told::Swapped(_)))) => {
+                return self.continue_exchange(seat, id, told);
+            }
             Happening::Answered(id, answered) => {
+                place.exchanges.end(id);
                 if matches!(answered, Ok(Told::Pulse(_))) {
                     place.heard = Some(self.now);
                 }
@@ -154,7 +161,7 @@ impl World {
 
     fn do_deed(&mut self, seat: usize, deed: Deed) -> Result<(), Violation> {
         match deed {
-            Deed::Send(letter) => self.send(seat, letter),
+            Deed::Send(letter) => return self.send(seat, letter),
             Deed::Start(start) => return self.start(seat, *start),
             Deed::Renewed { run, sent } => {
                 // It may be between two attempts.
@@ -207,7 +214,7 @@ impl World {
         } else if node.has_left() {
             let is_replica = node.core.is_some();
             let last = node.last_beat();
-            last.into_iter().for_each(|letter| self.send(seat, letter));
+            last.map_or(Ok(()), |letter| self.send(seat, letter))?;
             self.end_life(seat);
             if is_replica {
                 self.tally.count("replica drained");
@@ -238,7 +245,8 @@ impl World {
         clock.when(then, earlier)
     }
 
-    fn send(&mut self, seat: usize, letter: Box<Letter>) {
+    /// A process sends a request, and waits for its answer no longer than its patience lasts.
+    fn send(&mut self, seat: usize, letter: Box<Letter>) -> Result<(), Violation> {
         let is_local = self.server.memory == Memory::Durable;
         let longest = if is_local { LOCAL_PATIENCE } else { PATIENCE };
         let patience = match &letter.ask {
@@ -248,6 +256,22 @@ impl World {
             },
             _ => longest,
         };
+        let (life, id) = (self.seats[seat].life, letter.id);
+        let error = StoreError::Unknown("no answer in time".into());
+        let what = Box::new(Happening::Answered(id, Err(error)));
+        self.at(patience, Event::To { seat, life, what });
+        match letter.ask {
+            Ask::Submit(job, request) if self.swaps => self.begin_exchange(seat, id, job, request, patience),
+            ask => {
+                self.post(seat, Box::new(Letter { id, ask }), patience);
+                Ok(())
+            }
+        }
+    }
+
+    /// A message of a process goes to the store.
+    pub(crate) fn post(&mut self, seat: usize, letter: Box<Letter>, patience: Duration) {
+        let is_local = self.server.memory == Memory::Durable;
         let mut fate = if is_local {
             network::fate_of_local(&mut self.dice, self.weather, patience)
         } else {
@@ -270,12 +294,10 @@ impl World {
             }
             self.at(after, Event::Arrive { seat, life, letter: letter.clone(), back: back.take() });
         }
-        let (after, error) = match fate.refused {
-            Some(after) => (after, StoreError::NotSent("not connected".into())),
-            None => (patience, StoreError::Unknown("no answer in time".into())),
-        };
-        let what = Box::new(Happening::Answered(id, Err(error)));
-        self.at(after, Event::To { seat, life, what });
+        if let Some(after) = fate.refused {
+            let what = Box::new(Happening::Answered(id, Err(StoreError::NotSent("not connected".into()))));
+            self.at(after, Event::To { seat, life, what });
+        }
     }
 
     fn start(&mut self, seat: usize, start: StartedRun) -> Result<(), Violation> {

@@ -124,6 +124,8 @@ pub(super) struct World {
     pub(super) tally: Tally,
     /// What may go wrong.
     pub(super) menu: &'static [Fault],
+    /// Whether the store decides nothing: replicas read its records and swap them.
+    pub(super) swaps: bool,
     /// When a fault was going on, or its effects.
     pub(super) troubles: Vec<(Moment, Moment)>,
     /// When clocks were wrong.
@@ -182,6 +184,7 @@ impl World {
             witness: Witness::default(),
             tally: Tally::default(),
             menu: Fault::USUAL,
+            swaps: false,
             troubles: vec![(Moment(0), Moment(30_000))],
             confusions: Vec::new(),
             hindrances: Vec::new(),
@@ -316,7 +319,11 @@ impl World {
         if is_local && !self.seats[seat].is_waiting_for(id) {
             return Ok(());
         }
-        let holder = if let Ask::Submit(job, _) = letter.ask { self.server.holder(job) } else { None };
+        let written = match letter.ask {
+            Ask::Submit(job, _) | Ask::Swap(job, _) => Some(job),
+            _ => None,
+        };
+        let holder = written.and_then(|job| self.server.holder(job));
         let answered = if self.server.service == Service::Down {
             Err(StoreError::NotSent("connection refused".into()))
         } else {
@@ -326,7 +333,7 @@ impl World {
             let (name, reads) = (&self.scenario.names[seat], self.store_reads());
             let told = self.server.answer(name, &letter.ask, reads, &mut self.tally);
             self.note_exchange(seat, &letter, &told);
-            if let Ask::Submit(job, _) = letter.ask {
+            if let Some(job) = written {
                 self.server.note_foretold(job, self.now.utc().plus(Duration::from_secs(1)));
                 self.see_who_lost_its_lock(job, holder)?;
             }

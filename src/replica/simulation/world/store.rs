@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use crate::job::{JobName, NodeName, RunId, Tick};
 use crate::lease::{
-    Answer, Era, HistoryEntry, LeaseInstant, Memory, Passed, Record, Server as Moments, decide,
+    Answer, Decision, Era, HistoryEntry, LeaseInstant, Memory, Passed, Record, Request, Server as Moments,
+    Version, decide,
 };
 use crate::replica::recovery::settle_lost_runs::NEWEST_ENTRIES;
 use crate::replica::simulation::checks::counters::Tally;
 use crate::replica::simulation::faults::fault::Fault;
-use crate::replica::simulation::stand_ins::hints::{Hinted, hint_of};
-use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marked, Marker, Notice, Peer, Pulse};
+use crate::replica::simulation::stand_ins::hints::Hinted;
+use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, Marked, Marker, Notice, Peer, Pulse};
 use crate::time::UtcMillis;
 
 use super::clock::{Moment, Reads};
-use super::message::{Ask, Told};
+use super::message::{Ask, Cell, Decided, Told};
 
 /// A copy that a failover brings back is at most this old.
 const OLDEST_COPY: Duration = Duration::from_secs(8);
@@ -25,6 +26,8 @@ const OLDEST_COPY: Duration = Duration::from_secs(8);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shelf {
     pub(crate) records: Vec<Option<Record>>,
+    /// Their versions.
+    versions: Vec<Option<Version>>,
     /// The entries of each job.
     histories: Vec<Rc<Vec<HistoryEntry>>>,
     /// Those since its record was made.
@@ -40,13 +43,21 @@ impl Shelf {
     /// Returns an empty shelf.
     fn of(jobs: usize) -> Self {
         let none = vec![Rc::default(); jobs];
-        Self { records: vec![None; jobs], histories: none.clone(), of_records: none, ..Self::default() }
+        let versions = vec![None; jobs];
+        Self {
+            records: vec![None; jobs],
+            versions,
+            histories: none.clone(),
+            of_records: none,
+            ..Self::default()
+        }
     }
 
     /// The same without some of its keys.
     pub(crate) fn without(mut self, record: Option<usize>, fault: Fault) -> Self {
         if let Some(job) = record {
-            (self.records[job], self.of_records[job]) = (None, Rc::default());
+            (self.records[job], self.versions[job]) = (None, None);
+            self.of_records[job] = Rc::default();
         }
         if matches!(fault, Fault::KnownLost | Fault::RecordAndKnownLost) {
             self.known.clear();
@@ -87,6 +98,8 @@ pub(crate) struct Server {
     life: u32,
     /// How often the store set a new marker, as it had none or one that a heartbeat shows to be forgotten.
     markers: u32,
+    /// How many versions of records were made.
+    nonces: u64,
     /// Every entry ever written of each job, whether or not the store still has it.
     pub(crate) told: Vec<Vec<HistoryEntry>>,
     /// The entries since a job's record was made, as they were whenever the store forgot.
@@ -121,6 +134,7 @@ impl Server {
             copies: VecDeque::new(),
             life: 0,
             markers: 0,
+            nonces: 0,
             told: vec![Vec::new(); jobs],
             of_former_records: vec![Vec::new(); jobs],
             forgotten: vec![Vec::new(); jobs],
@@ -162,36 +176,68 @@ impl Server {
                 Told::Done
             }
             Ask::Submit(job, request) => {
-                let server = self.moments(reads);
-                let decision = decide(self.shelf.records[*job].as_ref(), request, &server);
+                let decision = decide(self.shelf.records[*job].as_ref(), request, &self.moments(reads));
                 tally.count(&format!("reply {}", decision.reply.answer.name()));
-                for entry in &decision.entries {
-                    tally.count(&format!("entry {}", entry.verdict()));
+                let reply = Box::new(decision.reply.clone());
+                self.write(*job, request, decision, from, reads, tally);
+                Told::Reply(reply)
+            }
+            Ask::Read(job) => Told::Cell(Box::new(Cell {
+                record: self.shelf.records[*job].clone(),
+                version: self.shelf.versions[*job],
+                server: self.moments(reads),
+            })),
+            Ask::Swap(job, decided) => {
+                let Decided { request, swap } = &**decided;
+                if !swap.conditions.hold(self.shelf.versions[*job], &self.moments(reads)) {
+                    tally.count("swap refused");
+                    return Told::Swapped(None);
                 }
-                if let Answer::Won { .. } = decision.reply.answer {
-                    tally.count(&format!("won by {from}"));
-                    let tick = decision.record.as_ref().and_then(|record| record.tick);
-                    self.granted[*job].extend(tick);
-                }
-                if let (Answer::Won { .. } | Answer::Renewed { .. }, Some(record)) =
-                    (&decision.reply.answer, &decision.record)
-                {
-                    self.note_alive(*job, record.started.unwrap_or(reads.wall), reads.wall);
-                }
-                if self.memory == Memory::Forgetful {
-                    let mark = self.shelf.records[*job].as_ref().map(|record| record.mark);
-                    let hint = hint_of(request, mark, &decision.reply);
-                    self.hints.extend(hint.map(|reply| Hinted { job: *job, era: server.era.clone(), reply }));
-                }
-                self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
-                decision.append_to(&mut self.told[*job]);
-                self.forgotten[*job].retain(|entry| !decision.retracts(entry));
-                decision.append_to(Rc::make_mut(&mut self.shelf.histories[*job]));
-                decision.append_to(Rc::make_mut(&mut self.shelf.of_records[*job]));
-                self.shelf.records[*job] = decision.record;
-                Told::Reply(Box::new(decision.reply))
+                let version = self.write(*job, request, swap.decision.clone(), from, reads, tally);
+                Told::Swapped(version.map(|version| (reads.wall, version)))
             }
         }
+    }
+
+    /// Writes what was decided. Returns the new version.
+    fn write(
+        &mut self,
+        job: usize,
+        request: &Request,
+        decision: Decision,
+        from: &NodeName,
+        reads: Reads,
+        tally: &mut Tally,
+    ) -> Option<Version> {
+        for entry in &decision.entries {
+            tally.count(&format!("entry {}", entry.verdict()));
+        }
+        if let Answer::Won { .. } = decision.reply.answer {
+            tally.count(&format!("won by {from}"));
+            let tick = decision.record.as_ref().and_then(|record| record.tick);
+            self.granted[job].extend(tick);
+        }
+        if let (Answer::Won { .. } | Answer::Renewed { .. }, Some(record)) =
+            (&decision.reply.answer, &decision.record)
+        {
+            self.note_alive(job, record.started.unwrap_or(reads.wall), reads.wall);
+        }
+        if self.memory == Memory::Forgetful {
+            let mark = self.shelf.records[job].as_ref().map(|record| record.mark);
+            let hint = Hint::of(&self.names[job], &self.era(), request, mark, &decision.reply);
+            self.hints.extend(hint.map(|hint| Hinted { job, era: hint.era, reply: hint.reply }));
+        }
+        self.first_marks[job] = self.first_marks[job].or(decision.reply.mark);
+        decision.append_to(&mut self.told[job]);
+        self.forgotten[job].retain(|entry| !decision.retracts(entry));
+        decision.append_to(Rc::make_mut(&mut self.shelf.histories[job]));
+        decision.append_to(Rc::make_mut(&mut self.shelf.of_records[job]));
+        self.nonces += 1;
+        let count = self.shelf.versions[job].map_or(0, |version| version.count) + 1;
+        let version = decision.record.as_ref().map(|_| Version { count, nonce: self.nonces });
+        self.shelf.records[job] = decision.record;
+        self.shelf.versions[job] = version;
+        version
     }
 
     /// Which run holds a job's lock, as far as the store knows.

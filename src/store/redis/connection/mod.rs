@@ -4,7 +4,6 @@ pub(super) mod batch;
 pub(super) mod connect;
 #[cfg(test)]
 mod connect_tests;
-pub(super) mod gather;
 pub(super) mod server;
 pub(super) mod stream;
 mod wording;

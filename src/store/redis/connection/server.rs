@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +10,14 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
 };
-use rustls::crypto::ring;
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::config::{CertificateFiles, RedisUrl};
+use crate::config::RedisUrl;
+use crate::store::network::tls::{self, Verification};
 use crate::store::{Diagnosis, StoreError};
 
 use super::stream::{Bounded, ByteStream, Misfit, Untaken};
@@ -49,24 +46,8 @@ impl ServerAddress {
         let info = url.reveal().into_connection_info();
         let info = info.map_err(|error| StoreError::NotSent(format!("{url}: {error}").into()))?;
         let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
-        let roots = if is_tls { roots(url)? } else { RootCertStore::empty() };
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("it has what these versions need")
-            .with_root_certificates(roots);
-        let config = match &url.certificates().client {
-            None => config.with_no_client_auth(),
-            Some((cert, key)) => {
-                let chain = certificates(url, cert)?;
-                let secret =
-                    PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(url, key, error))?;
-                config.with_client_auth_cert(chain, secret).map_err(|error| {
-                    StoreError::NotSent(
-                        format!("{url}: {} and {}: {error}", cert.display(), key.display()).into(),
-                    )
-                })?
-            }
-        };
+        let verification = if is_tls { Verification::Full } else { Verification::None };
+        let config = tls::client_config(url, url.certificates(), verification)?;
         Ok(Self { info, tls: Arc::new(config).into() })
     }
 
@@ -119,41 +100,4 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))?;
     socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
     Ok(stream)
-}
-
-/// Returns the authorities to trust: those in the file that the URL names, or else those of this machine.
-fn roots(url: &RedisUrl) -> Result<RootCertStore, StoreError> {
-    let CertificateFiles { cacert, .. } = url.certificates();
-    let mut roots = RootCertStore::empty();
-    let (found, whose) = match cacert {
-        Some(path) => (certificates(url, path)?, path.display().to_string()),
-        None => {
-            let mut found = rustls_native_certs::load_native_certs();
-            if let Some(error) = found.errors.pop() {
-                return Err(StoreError::NotSent(
-                    format!("{url}: certificates of this machine: {error}").into(),
-                ));
-            }
-            (found.certs, "certificates of this machine".to_owned())
-        }
-    };
-    for certificate in found {
-        roots
-            .add(certificate)
-            .map_err(|error| StoreError::NotSent(format!("{url}: {whose}: {error}").into()))?;
-    }
-    Ok(roots)
-}
-
-fn certificates(url: &RedisUrl, path: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
-    let all = CertificateDer::pem_file_iter(path).and_then(|certificates| certificates.collect());
-    all.map_err(|error| unreadable(url, path, error))
-}
-
-fn unreadable(url: &RedisUrl, path: &Path, error: pem::Error) -> StoreError {
-    let why = match error {
-        pem::Error::Io(error) => error.to_string(),
-        error => error.to_string(),
-    };
-    StoreError::NotSent(format!("{url}: {} cannot be read: {why}", path.display()).into())
 }

@@ -107,11 +107,16 @@ impl World {
 
     /// Whether the answer to a request gets lost.
     pub(in crate::replica::simulation) fn loses_answer(&mut self, letter: &Letter) -> bool {
-        let (Some(week), Ask::Submit(job, request)) = (&mut self.week, &letter.ask) else { return false };
+        let (job, request) = match &letter.ask {
+            Ask::Submit(job, request) => (job, &**request),
+            Ask::Swap(job, decided) => (job, &decided.request),
+            _ => return false,
+        };
+        let Some(week) = &mut self.week else { return false };
         if self.dice.between(0, 9_999) >= LOST_ANSWERS {
             return false;
         }
-        if let Request::Claim(claim) = &**request {
+        if let Request::Claim(claim) = request {
             week.log.unheard.insert(claim.run);
         }
         week.log.lost.entry(*job).or_default().push(self.now);

@@ -12,7 +12,7 @@ const LEASE: Duration = Duration::from_secs(60);
 fn decided(mark: UtcMillis) -> Reply {
     let (by, how) = (NodeName::parse("n2").ok(), Some(Verdict::plain(Outcome::Running)));
     let answer = Answer::Decided { by, how };
-    Reply { now: mark, mark: Some(mark), lease: Some(LEASE), rerun: None, answer }
+    Reply { now: mark, mark: Some(mark), lease: Some(LEASE), rerun: None, lag: Duration::ZERO, answer }
 }
 
 fn given_back(mark: UtcMillis) -> Reply {

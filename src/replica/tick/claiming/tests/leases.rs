@@ -85,6 +85,7 @@ fn a_wait_for_a_longer_lease_without_a_known_holder_is_reported_once_per_loss() 
         mark: None,
         lease: Some(lease),
         rerun: None,
+        lag: Duration::ZERO,
         answer: Answer::Held { by: None, frees_in },
     };
     assert_eq!(

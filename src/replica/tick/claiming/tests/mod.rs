@@ -46,7 +46,7 @@ pub(crate) fn claimed(action: Action) -> Bid {
 }
 
 pub(crate) fn reply(answer: Answer) -> Reply {
-    Reply { now: T0, mark: None, lease: None, rerun: None, answer }
+    Reply { now: T0, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer }
 }
 
 pub(crate) fn won() -> Reply {

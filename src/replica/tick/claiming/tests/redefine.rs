@@ -37,7 +37,7 @@ fn claim(contest: &mut Contest, ms: i64) -> (Bid, Option<Abandon>) {
 }
 
 fn answer(contest: &mut Contest, answer: Answer, ms: i64) -> Action {
-    let reply = Reply { now: T0, mark: None, lease: None, rerun: None, answer };
+    let reply = Reply { now: T0, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer };
     contest.answered(&reply, at(ms), SENT, true).1
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::job::JobName;
-use crate::lease::{Era, Passed, Record, Reply, SCHEMA};
+use crate::job::{JobName, Outcome, Verdict};
+use crate::lease::{Answer, Era, Passed, Protection, Record, Reply, Request, SCHEMA};
 use crate::time::UtcMillis;
 
 /// A message that a store sends to all replicas when a claim has decided a tick, so that they need not claim it, and when
@@ -18,6 +18,35 @@ pub struct Hint {
     /// The reply that a claim for the tick would have received at that moment; for an abandoned tick, the reply that its
     /// holder received.
     pub reply: Reply,
+}
+
+impl Hint {
+    /// Returns the hint about a request that found this mark, if it decided its tick, or abandoned it.
+    pub(crate) fn of(
+        job: &JobName,
+        era: &Era,
+        request: &Request,
+        mark: Option<UtcMillis>,
+        reply: &Reply,
+    ) -> Option<Self> {
+        let answer = match request {
+            Request::Abandon(_) if reply.mark < mark => reply.answer.clone(),
+            Request::Claim(claim) if mark? < claim.tick.instant() && Protection::Mark.is_on() => {
+                match &reply.answer {
+                    Answer::Won { .. } => {
+                        let how = Some(Verdict::plain(Outcome::Running));
+                        Answer::Decided { by: Some(claim.caller.node.clone()), how }
+                    }
+                    // There is no hint of those: the mark was raised when the store was found to have forgotten.
+                    Answer::Consumed(verdict) if verdict.outcome == Outcome::Unknown => return None,
+                    Answer::Consumed(verdict) => Answer::Decided { by: None, how: Some(*verdict) },
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        Some(Self { job: job.clone(), era: era.clone(), reply: Reply { answer, ..reply.clone() } })
+    }
 }
 
 /// How far a job's ticks are decided. A replica reads it after a hint.

@@ -172,7 +172,7 @@ pub struct Marker(pub String);
 
 impl Marker {
     /// Returns a marker that no store has had.
-    pub(super) fn fresh() -> Self {
+    pub(crate) fn fresh() -> Self {
         Self(RunId::new().to_string())
     }
 }

@@ -4,24 +4,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::job::format_duration;
 use crate::lease::{Protection, Reply};
-use crate::store::redis::scripts::Call;
-use crate::store::{Replied, StoreError};
 
-use super::batch::{MOST, decide};
-use super::connect::{Connector, RESPONSE_TIMEOUT};
+use crate::store::{Replied, StoreError};
 
 /// This many calls are under way without a pause: one that the server works on, and the next. Requests that come meanwhile
 /// share a call.
 const AT_ONCE: usize = 2;
 
-/// If a call is not answered by then, the network is slow, and another one is sent. A server that is only busy has answered by
-/// then: see [`MOST`]. So at least one call of up to [`MOST`] requests is sent in this time, up to `max_calls`.
+/// If a call is not answered by then, the network is slow, and another one is sent. A server that is only busy has answered a
+/// full call by then. So at least one call is sent in this time, up to `max_calls`.
 const PACE: Duration = Duration::from_millis(10);
 
 /// How long a request waits for its turn and its answer.
@@ -50,35 +48,43 @@ impl BatchPolicy {
     pub(crate) const FINISHES: Self = Self { linger: Duration::from_millis(1), max_calls: 8, max_wait: None };
 }
 
+/// Requests that share a call, each with the channel for its reply.
+pub(crate) type Together<Q> = Vec<(Q, oneshot::Sender<Replied>)>;
+
 /// Batches requests of one kind, until this is dropped.
-pub(crate) struct Batcher {
-    requests: mpsc::UnboundedSender<PendingCall>,
+pub(crate) struct Batcher<Q> {
+    requests: mpsc::UnboundedSender<Pending<Q>>,
 }
 
 /// A request that waits to be sent, and the channel for its answer.
-struct PendingCall {
-    call: Call,
+struct Pending<Q> {
+    request: Q,
     since: Instant,
     reply_to: oneshot::Sender<Replied>,
 }
 
-impl Batcher {
-    /// Starts to batch requests for this connection. Needs a running Tokio runtime.
-    pub(crate) fn start(connector: Arc<Connector>, policy: BatchPolicy) -> Self {
+impl<Q: Send + 'static> Batcher<Q> {
+    /// Starts to batch requests, at most `most` of them in a call. `call` makes one, and sends the reply to each request.
+    /// Needs a running Tokio runtime.
+    pub(crate) fn start(
+        policy: BatchPolicy,
+        most: usize,
+        call: impl Fn(Together<Q>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
         let (requests, to_send) = mpsc::unbounded_channel();
-        tokio::spawn(send_out(connector, to_send, policy));
+        tokio::spawn(send_out(policy, most, call, to_send));
         Self { requests }
     }
 
     /// Adds the request to the next call, and waits for its answer. It is left out if the caller has been cancelled before
     /// that call.
-    pub(crate) async fn submit(&self, call: Call) -> Result<Reply, StoreError> {
+    pub(crate) async fn submit(&self, request: Q) -> Result<Reply, StoreError> {
         let (reply_to, answer) = oneshot::channel();
         // If the task has ended, the request is dropped, and the channel for its answer with it.
-        let _ = self.requests.send(PendingCall { call, since: Instant::now(), reply_to });
+        let _ = self.requests.send(Pending { request, since: Instant::now(), reply_to });
         match timeout(ANSWER_LIMIT, answer).await {
             Ok(Ok(replied)) => replied,
-            Ok(Err(_)) => Err(StoreError::Unknown("the runtime is being shut down".into())),
+            Ok(Err(_)) => Err(StoreError::Unknown("the request ended without an answer".into())),
             Err(_) => {
                 Err(StoreError::Unknown(format!("no answer within {}", format_duration(ANSWER_LIMIT)).into()))
             }
@@ -86,10 +92,11 @@ impl Batcher {
     }
 }
 
-async fn send_out(
-    connector: Arc<Connector>,
-    mut requests: mpsc::UnboundedReceiver<PendingCall>,
+async fn send_out<Q: Send + 'static>(
     policy: BatchPolicy,
+    most: usize,
+    call: impl Fn(Together<Q>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    mut requests: mpsc::UnboundedReceiver<Pending<Q>>,
 ) {
     let all = Arc::new(Semaphore::new(policy.max_calls));
     let quick = Arc::new(Semaphore::new(AT_ONCE));
@@ -100,28 +107,19 @@ async fn send_out(
         let Some(first) = requests.recv().await else { return };
         // Gives other tasks that are ready now the chance to make their requests.
         yield_now().await;
-        if !policy.linger.is_zero() && requests.len() + 1 < MOST {
+        if !policy.linger.is_zero() && requests.len() + 1 < most {
             sleep(policy.linger).await;
         }
         let mut together = Vec::from_iter(policy.unless_expired(first));
-        while together.len() < MOST
+        while together.len() < most
             && let Ok(next) = requests.try_recv()
         {
             together.extend(policy.unless_expired(next));
         }
-        let connector = Arc::clone(&connector);
+        let call = call(together.into_iter().map(|pending| (pending.request, pending.reply_to)).collect());
         tokio::spawn(async move {
-            let (calls, senders): (Vec<Call>, Vec<_>) =
-                together.into_iter().map(|waiting| (waiting.call, waiting.reply_to)).unzip();
-            let replies = match decide(&connector, RESPONSE_TIMEOUT, calls).await {
-                Ok(replies) => replies,
-                Err(error) => vec![Err(error); senders.len()],
-            };
+            call.await;
             drop((permit, quick_permit));
-            for (reply_to, reply) in senders.into_iter().zip(replies) {
-                // A caller that has gone knows that its request may have been applied.
-                let _ = reply_to.send(reply);
-            }
         });
     }
 }
@@ -129,7 +127,7 @@ async fn send_out(
 impl BatchPolicy {
     /// Returns the request if its caller still waits for it, and it has not waited too long for its turn. One that has
     /// waited too long is answered that it was not sent.
-    fn unless_expired(self, waiting: PendingCall) -> Option<PendingCall> {
+    fn unless_expired<Q>(self, waiting: Pending<Q>) -> Option<Pending<Q>> {
         let limit = self.max_wait.filter(|limit| waiting.since.elapsed() > *limit);
         let Some(limit) = limit.filter(|_| Protection::FreshClaims.is_on()) else {
             return Some(waiting).filter(|waiting| !waiting.reply_to.is_closed());

@@ -1,0 +1,4 @@
+//! What connections to servers of every kind have in common.
+
+pub(super) mod batcher;
+pub(super) mod tls;

@@ -1,0 +1,167 @@
+//! How a PostgreSQL server is set up: what voids the promise, what may be lost, and what it did not show.
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::types::Type;
+
+use crate::store::{Concern, StoreError};
+
+use super::connection::PostgresConnector;
+
+/// Older servers were not tried.
+const LEAST_VERSION: u32 = 130_000;
+
+/// The settings that matter, and what else the server tells about itself.
+const FACTS: &str = "select name, value from (
+     values ('server_version', current_setting('server_version')),
+         ('server_version_num', current_setting('server_version_num')),
+         ('fsync', current_setting('fsync')),
+         ('full_page_writes', current_setting('full_page_writes')),
+         ('server_encoding', current_setting('server_encoding')),
+         ('standbys', (select count(*)::text from pg_stat_replication)),
+         ('shown', (select count(sync_state)::text from pg_stat_replication)),
+         ('synchronous', (select count(*)::text from pg_stat_replication where sync_state in ('sync', 'quorum')))
+     ) as facts(name, value)";
+
+/// The tables on which this user lacks a right.
+const RIGHTS: &str = "select t.name, w.which from
+     unnest(array['cells', 'entries', 'notes', 'feeds', 'lines', 'slips']) as t(name),
+     unnest(array['select', 'insert', 'update', 'delete']) as w(which)
+     where not has_table_privilege(format('solocron.%I', t.name), w.which)
+     order by t.name, w.which";
+
+/// Returns all findings; without `rights` only those that do not concern this user. `is_exposed`: whether others on the network
+/// could read what is sent.
+pub(super) async fn inspect(
+    connector: &PostgresConnector,
+    rights: bool,
+    is_exposed: bool,
+) -> Result<Vec<Concern>, StoreError> {
+    let mut facts = BTreeMap::new();
+    for row in connector.query(FACTS, &[]).await? {
+        let value = row.try_get::<_, Option<String>>(1).ok().flatten();
+        facts.insert(row.try_get::<_, String>(0).unwrap_or_default(), value.unwrap_or_default());
+    }
+    let mut concerns = judge(&facts);
+    if rights {
+        concerns.extend(missing_rights(connector).await?);
+        concerns.extend(is_exposed.then(|| {
+            let what = "the server is on another machine, and its certificate is not verified: others on the network could \
+                        take its place, or read what is sent";
+            Concern::note(what, "a connection that is not verified").help("add `?sslmode=verify-full` to `store`")
+        }));
+    }
+    Ok(concerns)
+}
+
+async fn missing_rights(connector: &PostgresConnector) -> Result<Option<Concern>, StoreError> {
+    let rows = connector.query(RIGHTS, &[] as &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)]).await?;
+    let missing = |row: &tokio_postgres::Row| {
+        let text = |at| row.try_get::<_, String>(at).unwrap_or_default();
+        format!("{} on solocron.{}", text(1), text(0))
+    };
+    let missing: Vec<String> = rows.iter().map(missing).collect();
+    let what = "the user of the store lacks rights, so that requests are refused";
+    Ok((!missing.is_empty()).then(|| {
+        Concern::error(what, missing.join(", "))
+            .help("grant select, insert, update and delete on all tables of the schema solocron to it")
+    }))
+}
+
+/// Judges what the server shows.
+fn judge(facts: &BTreeMap<String, String>) -> Vec<Concern> {
+    let fact = |name: &str| facts.get(name).map(String::as_str).unwrap_or_default();
+    let mut concerns = vec![version(fact("server_version"), fact("server_version_num"))];
+    if fact("fsync") == "off" {
+        let what =
+            "the server does not wait for its disk, so that a power cut loses or damages what was decided";
+        concerns.push(Concern::error(what, "fsync off").help("set `fsync = on`"));
+    }
+    if fact("full_page_writes") == "off" {
+        let what = "a power cut may damage what was decided, unless the file system writes whole pages";
+        concerns.push(Concern::warning(what, "full_page_writes off").help("set `full_page_writes = on`"));
+    }
+    if fact("server_encoding") != "UTF8" {
+        let what =
+            "the database cannot hold every character of names and outputs, so that ends of runs are refused";
+        let found = format!("encoding {}", fact("server_encoding"));
+        concerns.push(
+            Concern::error(what, found).help("make a database with `create database … encoding 'UTF8'`"),
+        );
+    }
+    match (fact("standbys"), fact("synchronous")) {
+        ("" | "0", _) => {}
+        _ if fact("shown") == "0" => {
+            let why = "the user may not see it: grant pg_monitor to it";
+            concerns.push(Concern::unchecked("whether a standby is synchronous", why));
+        }
+        (standbys, "0") => {
+            let what = "no standby is synchronous: a failover loses what it had not received, jobs then wait one lease, \
+                        and ticks are recorded as unknown";
+            let help =
+                "set `synchronous_standby_names`, and let the manager promote synchronous standbys only";
+            concerns.push(Concern::warning(what, format!("{standbys} asynchronous")).help(help));
+        }
+        (standbys, synchronous) => {
+            concerns
+                .push(Concern::note("standbys", format!("{standbys}, of these {synchronous} synchronous")));
+        }
+    }
+    concerns
+}
+
+fn version(shown: &str, number: &str) -> Concern {
+    let found = format!("PostgreSQL {shown}");
+    match number.parse::<u32>() {
+        Ok(LEAST_VERSION..) => Concern::note("server", found),
+        Ok(_) => Concern::error("the server is older than solocron can work with", found)
+            .help("update it: solocron needs PostgreSQL 13 or newer"),
+        Err(_) => Concern::unchecked("the server's version", found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::Grade;
+
+    use super::*;
+
+    fn judged(changed: &[(&str, &str)]) -> Vec<(Grade, String)> {
+        let usual = [
+            ("server_version", "15.8"),
+            ("server_version_num", "150008"),
+            ("fsync", "on"),
+            ("full_page_writes", "on"),
+            ("server_encoding", "UTF8"),
+            ("standbys", "0"),
+            ("shown", "2"),
+            ("synchronous", "0"),
+        ];
+        let facts = usual.iter().chain(changed).map(|(name, value)| ((*name).into(), (*value).into()));
+        judge(&facts.collect()).into_iter().map(|concern| (concern.grade, concern.value)).collect()
+    }
+
+    #[test]
+    fn a_server_alone_with_the_usual_settings_raises_no_concern() {
+        assert_eq!(judged(&[]), [(Grade::Note, "PostgreSQL 15.8".to_owned())]);
+    }
+
+    #[test]
+    fn what_may_lose_decisions_is_named_with_its_grade() {
+        for (changed, grade, value) in [
+            (&[("fsync", "off")][..], Grade::Error, "fsync off"),
+            (&[("full_page_writes", "off")], Grade::Warning, "full_page_writes off"),
+            (&[("server_encoding", "LATIN1")], Grade::Error, "encoding LATIN1"),
+            (&[("standbys", "2")], Grade::Warning, "2 asynchronous"),
+            (&[("standbys", "2"), ("synchronous", "1")], Grade::Note, "2, of these 1 synchronous"),
+        ] {
+            assert!(
+                judged(changed).contains(&(grade, value.to_owned())),
+                "{changed:?}: {:?}",
+                judged(changed)
+            );
+        }
+        let old = judged(&[("server_version", "12.1"), ("server_version_num", "120001")]);
+        assert_eq!(old, [(Grade::Error, "PostgreSQL 12.1".to_owned())]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Listens to a channel over a connection of its own that is opened again whenever it ends.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tokio_postgres::AsyncMessage;
+use tracing::debug;
+
+use super::connection::Address;
+use super::failures::{ConnectFailure, diagnose};
+
+/// The pause between two attempts to listen.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// At most this many texts wait to be parsed. Further ones are dropped.
+const WAITING: usize = 8_192;
+
+/// Listens to a channel until the receiver is dropped, and returns the texts for this cluster.
+pub(super) fn listen(
+    address: Address,
+    channel: &'static str,
+    cluster: String,
+    label: String,
+) -> mpsc::Receiver<String> {
+    let (tell, told) = mpsc::channel(WAITING);
+    tokio::spawn(async move {
+        while !tell.is_closed() {
+            if let Err(failure) = hear(&address, channel, &cluster, &tell).await {
+                // That the server cannot be reached is logged elsewhere.
+                debug!(store = %label, %channel, error = %failure.diagnosis, "messages of other replicas are not received");
+            }
+            tokio::select! {
+                () = tell.closed() => {}
+                () = sleep(RETRY) => {}
+            }
+        }
+    });
+    told
+}
+
+async fn hear(
+    address: &Address,
+    channel: &str,
+    cluster: &str,
+    tell: &mpsc::Sender<String>,
+) -> Result<(), ConnectFailure> {
+    let (client, mut driver) = address.connect().await?;
+    let statement = format!("listen {channel}");
+    let subscribe = client.batch_execute(&statement);
+    tokio::pin!(subscribe);
+    let mut is_subscribed = false;
+    loop {
+        tokio::select! {
+            () = tell.closed() => return Ok(()),
+            listening = &mut subscribe, if !is_subscribed => {
+                listening.map_err(|error| ConnectFailure { diagnosis: diagnose(&error) })?;
+                is_subscribed = true;
+            }
+            message = poll_fn(|context| driver.poll_message(context)) => {
+                match message {
+                    None => return Ok(()),
+                    Some(Err(error)) => return Err(ConnectFailure { diagnosis: diagnose(&error) }),
+                    Some(Ok(AsyncMessage::Notification(notification))) => {
+                        let (of, texts) = notification.payload().split_once('\n').unwrap_or_default();
+                        if of == cluster {
+                            // If the receiver is full, the text is dropped.
+                            texts.split('\x1e').for_each(|text| drop(tell.try_send(text.to_owned())));
+                        }
+                    }
+                    Some(Ok(_)) => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Replicas that meet on a PostgreSQL server: which crashes, and whose standby is promoted without its last writes.
+
+use crate::harness::Cluster;
+use crate::plan::Plan;
+use crate::postgres_server::Postgres;
+use crate::witness::{Violation, Witnessed, check};
+use crate::{PATIENT, PERIOD_MS, assert_none_early, assert_shared_among, run_until_shared};
+
+/// The tables are made once, by the command.
+fn make_tables(server: &Postgres) {
+    let made = std::process::Command::new(env!("CARGO_BIN_EXE_solocron"))
+        .args(["store", "init", "--store", &server.url()])
+        .output()
+        .expect("the program was built");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// What is wrong besides ticks that were missed while no server took writes.
+fn wrong(runs: &[Witnessed]) -> Vec<Violation> {
+    let mut found = check(runs, PERIOD_MS);
+    found.retain(|violation| !matches!(violation, Violation::Missed { .. }));
+    found
+}
+
+#[test]
+fn three_replicas_on_postgresql_run_every_tick_exactly_once() {
+    let server = Postgres::start_on_port();
+    make_tables(&server);
+    let url = server.url();
+    let plan = Plan { jobs: 10, keys: PATIENT, skews_ms: &[0; 3], ..Plan::on(&url) };
+    let runs = run_until_shared(&plan).stop_and_check(PERIOD_MS);
+    assert_shared_among(3, &runs);
+    assert_none_early(&runs);
+}
+
+#[test]
+fn a_crash_of_postgresql_neither_doubles_a_tick_nor_ends_a_run() {
+    let mut server = Postgres::start_on_port();
+    make_tables(&server);
+    let url = server.url();
+    let keys = "lease = \"20s\"\nstart_deadline = \"60s\"";
+    let mut cluster =
+        Cluster::start(&Plan { jobs: 5, keys, run_ms: 300, skews_ms: &[0; 3], ..Plan::on(&url) });
+    cluster.wait_for_runs(2);
+    server.stop();
+    cluster.wait_for_message("store does not answer: no job starts until it does");
+    server.start_again();
+    cluster.wait_for_runs(3);
+    let runs = cluster.stop();
+    assert_eq!(wrong(&runs), []);
+    assert!(runs.iter().all(|run| run.end_us.is_some()), "no run was stopped");
+}
+
+#[test]
+fn a_standby_that_is_promoted_without_its_last_writes_lets_no_tick_run_twice() {
+    let mut primary = Postgres::start_on_port();
+    make_tables(&primary);
+    let standby = primary.standby();
+    let url = primary.url_with(&standby);
+    let keys = "lease = \"5s\"\nstart_deadline = \"60s\"";
+    let mut cluster = Cluster::start(&Plan { jobs: 5, keys, skews_ms: &[0; 3], ..Plan::on(&url) });
+    cluster.wait_for_runs(2);
+    // From here on it receives nothing.
+    standby.sql("alter system set primary_conninfo = ''");
+    standby.sql("select pg_reload_conf()");
+    cluster.wait_for_runs(2);
+    primary.stop();
+    standby.sql("select pg_promote()");
+    cluster.wait_for_runs(3);
+    let runs = cluster.stop();
+    assert_eq!(wrong(&runs), []);
+}

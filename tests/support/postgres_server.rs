@@ -1,0 +1,212 @@
+//! A PostgreSQL server of a test's own, on a unix socket in a folder of its own or on a port of the loopback: ready when `start`
+//! returns, gone with its folder when the value is dropped. It never runs as root.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, Uid, User, chown};
+use tempfile::TempDir;
+
+use super::redis_server::free_port;
+
+/// A server that is not ready by then never will be, however busy the machine.
+const START_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Where Debian keeps the programs, a folder per version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+
+/// The superuser of the server, and the database that is always there.
+const POSTGRES: &str = "postgres";
+
+/// Another process may take a free port first; more often than this it is something else.
+const PORT_ATTEMPTS: usize = 20;
+
+/// A running server.
+pub(crate) struct Postgres {
+    server: Child,
+    folder: TempDir,
+    /// The port, unless it has a socket only.
+    port: Option<u16>,
+}
+
+impl Postgres {
+    /// Makes a server on a socket and starts it.
+    pub(crate) fn start() -> Self {
+        let folder = init();
+        let server =
+            serve(folder.path(), None).unwrap_or_else(|log| panic!("postgres did not start:\n{log}"));
+        Self { server, folder, port: None }
+    }
+
+    /// Makes a server on a port and starts it.
+    pub(crate) fn start_on_port() -> Self {
+        Self::serve_on_port(init())
+    }
+
+    fn serve_on_port(folder: TempDir) -> Self {
+        for _ in 0..PORT_ATTEMPTS {
+            let port = Some(free_port());
+            match serve(folder.path(), port) {
+                Ok(server) => return Self { server, folder, port },
+                Err(log) if log.contains("could not bind") => {}
+                Err(log) => panic!("postgres did not start:\n{log}"),
+            }
+        }
+        panic!("postgres found no free port in {PORT_ATTEMPTS} attempts");
+    }
+
+    /// Its address as a store.
+    pub(crate) fn url(&self) -> String {
+        let port = self.port.expect("it was started on a port");
+        format!("postgres://{POSTGRES}@127.0.0.1:{port}/{POSTGRES}")
+    }
+
+    /// Its address as a store together with another server: whichever takes writes is used.
+    pub(crate) fn url_with(&self, other: &Self) -> String {
+        let port = |server: &Self| server.port.expect("it was started on a port");
+        let (first, second) = (port(self), port(other));
+        format!("postgres://{POSTGRES}@127.0.0.1:{first},127.0.0.1:{second}/{POSTGRES}")
+    }
+
+    /// A standby of this server, which receives what it writes a moment later.
+    pub(crate) fn standby(&self) -> Self {
+        let folder = TempDir::new().expect("a folder for temporary files");
+        let mut backup = command("pg_basebackup", folder.path());
+        backup.arg("-D").arg(folder.path().join("data")).args([
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "--no-sync",
+        ]);
+        let made = self.equip(&mut backup).output().expect("it was found");
+        assert!(made.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&made.stderr));
+        Self::serve_on_port(folder)
+    }
+
+    /// Stops it at once: as after a power cut, it recovers when it is started again.
+    pub(crate) fn stop(&mut self) {
+        let id = i32::try_from(self.server.id()).expect("process ids are small");
+        // At once, with all of its processes; an error says that it is gone already.
+        let _ = kill(Pid::from_raw(id), Signal::SIGQUIT);
+        let _ = self.server.wait();
+    }
+
+    /// Starts it again on the same port, after `stop`.
+    pub(crate) fn start_again(&mut self) {
+        self.server = serve(self.folder.path(), self.port)
+            .unwrap_or_else(|log| panic!("postgres did not start again:\n{log}"));
+    }
+
+    /// The folder of its socket, as `PGHOST` takes it.
+    pub(crate) fn host(&self) -> &str {
+        self.folder.path().to_str().expect("folders for temporary files have plain names")
+    }
+
+    /// What psql prints for the SQL.
+    pub(crate) fn sql(&self, sql: &str) -> String {
+        let mut psql = Command::new("psql");
+        let output = self
+            .equip(&mut psql)
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql])
+            .output()
+            .unwrap_or_else(|error| panic!("psql: {error}; try `apt-get install postgresql-client`"));
+        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Lets a command's psql find the server.
+    pub(crate) fn equip<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        if let Some(port) = self.port {
+            command.env("PGPORT", port.to_string());
+        }
+        command.env("PGHOST", self.host()).env("PGUSER", POSTGRES).env("PGDATABASE", POSTGRES)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Makes a server in a folder.
+fn init() -> TempDir {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    let mut initdb = command("initdb", folder.path());
+    initdb.arg("-D").arg(folder.path().join("data"));
+    initdb.args(["-U", POSTGRES, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1"]);
+    let made = initdb.output().expect("it was found");
+    assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+    folder
+}
+
+/// Starts the server whose data is in this folder; returns its log if it does not start.
+fn serve(folder: &Path, port: Option<u16>) -> Result<Child, String> {
+    let mut postgres = command("postgres", folder);
+    postgres.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).args(["-c", "fsync=off"]);
+    match port {
+        Some(port) => postgres.args(["-c", "listen_addresses=127.0.0.1", "-p", &port.to_string()]),
+        None => postgres.args(["-c", "listen_addresses="]),
+    };
+    let mut server = postgres
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it was found");
+    let log = BufReader::new(server.stderr.take().expect("it is piped"));
+    if let Err(said) = wait_until_ready(log) {
+        // An error says that it is gone already.
+        let _ = server.kill();
+        let _ = server.wait();
+        return Err(said);
+    }
+    Ok(server)
+}
+
+/// Its log is read on after that, so that it never fills the pipe; ends with the server.
+fn wait_until_ready(log: impl BufRead + Send + 'static) -> Result<(), String> {
+    let (lines, heard) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in log.lines().map_while(Result::ok) {
+            let _ = lines.send(line);
+        }
+    });
+    let mut said = String::new();
+    while let Ok(line) = heard.recv_timeout(START_DEADLINE) {
+        if line.contains("ready to accept") {
+            return Ok(());
+        }
+        said += &line;
+        said.push('\n');
+    }
+    Err(said)
+}
+
+/// A program of the server, in a folder that it owns: it refuses to run as root.
+fn command(name: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program(name));
+    command.current_dir(folder);
+    if Uid::effective().is_root() {
+        let nobody = User::from_name("nobody").expect("a readable list of users").expect("a user `nobody`");
+        chown(folder, Some(nobody.uid), Some(nobody.gid)).expect("root may");
+        command.uid(nobody.uid.as_raw()).gid(nobody.gid.as_raw());
+    }
+    command
+}
+
+/// Debian keeps the server's programs off PATH.
+fn program(name: &str) -> PathBuf {
+    let versions = std::fs::read_dir(DEBIAN).into_iter().flatten().flatten();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(versions.map(|version| version.path().join("bin")));
+    let found = folders.map(|folder| folder.join(name)).find(|program| program.is_file());
+    found.unwrap_or_else(|| panic!("there is no {name}; try `apt-get install postgresql`"))
+}
