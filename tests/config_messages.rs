@@ -127,7 +127,7 @@ macro_rules! stores {
 }
 stores! {
     a_store_with_a_typing_error: r#""redsi://redis:6379/0""#;
-    a_store_of_another_kind: r#""postgres://app:hunter2@db/app""#;
+    a_store_of_another_kind: r#""mysql://app:hunter2@db/app""#;
     a_store_without_a_scheme: r#""redis.internal:6379""#;
     a_store_that_is_a_word: r#""memory""#;
     a_store_that_is_a_number: "6379";

@@ -6,7 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User, chown};
@@ -16,6 +17,9 @@ use super::redis_server::free_port;
 
 /// A server that is not ready by then never will be, however busy the machine.
 const START_DEADLINE: Duration = Duration::from_secs(60);
+
+/// How long its processes have to end.
+const STOP_DEADLINE: Duration = Duration::from_secs(3);
 
 /// Where Debian keeps the programs, a folder per version.
 const DEBIAN: &str = "/usr/lib/postgresql";
@@ -95,6 +99,12 @@ impl Postgres {
         let id = i32::try_from(self.server.id()).expect("process ids are small");
         // At once, with all of its processes; an error says that it is gone already.
         let _ = kill(Pid::from_raw(id), Signal::SIGQUIT);
+        // One that waits for a client to log in does not end by this, and a client of this thread cannot move on.
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_DEADLINE && self.server.try_wait().is_ok_and(|ended| ended.is_none()) {
+            sleep(Duration::from_millis(5));
+        }
+        let _ = self.server.kill();
         let _ = self.server.wait();
     }
 
