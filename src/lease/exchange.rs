@@ -64,7 +64,7 @@ pub enum ExchangeStep {
     /// Nothing: this is the answer.
     Done {
         /// The answer.
-        reply: Reply,
+        reply: Box<Reply>,
         /// How much earlier than the write the time was that the decision was made with: the lock that it grants or renews
         /// ends that much earlier than it would by the time of the write. Zero if nothing was written.
         age: Duration,
@@ -147,7 +147,9 @@ impl CellExchange {
     /// Takes in what became of the swap: the store's time at which it was written, or `None` if its conditions did not hold.
     pub fn swapped(&mut self, written: Option<UtcMillis>) -> ExchangeStep {
         match (written, self.decided.take()) {
-            (Some(written), Some((now, reply))) => ExchangeStep::Done { reply, age: written.since(now) },
+            (Some(written), Some((now, reply))) => {
+                ExchangeStep::Done { reply: Box::new(reply), age: written.since(now) }
+            }
             _ if self.tries_left == 0 => ExchangeStep::GiveUp,
             _ => ExchangeStep::Read,
         }
@@ -162,7 +164,7 @@ impl CellExchange {
         writes: bool,
     ) -> ExchangeStep {
         if !writes {
-            return ExchangeStep::Done { reply: decision.reply, age: Duration::ZERO };
+            return ExchangeStep::Done { reply: Box::new(decision.reply), age: Duration::ZERO };
         }
         self.tries_left = self.tries_left.saturating_sub(1);
         self.decided = Some((now, decision.reply.clone()));

@@ -64,7 +64,7 @@ impl Shelf {
             step = match step {
                 ExchangeStep::Read => self.read(&mut exchange, request),
                 ExchangeStep::Swap(swap) => exchange.swapped(self.swap(&swap)),
-                ExchangeStep::Done { reply, .. } => return reply,
+                ExchangeStep::Done { reply, .. } => return *reply,
                 ExchangeStep::GiveUp => panic!("nothing else changes the record"),
             }
         }

@@ -143,7 +143,7 @@ impl World {
                     step = exchange.swapped(written);
                 }
                 ExchangeStep::Done { reply, age } => {
-                    exchanged.reply = Some((reply, age));
+                    exchanged.reply = Some((*reply, age));
                     break;
                 }
                 ExchangeStep::GiveUp => break,

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User, chown};
@@ -33,6 +33,8 @@ const PORT_ATTEMPTS: usize = 20;
 /// A running server.
 pub(crate) struct Postgres {
     server: Child,
+    /// The rest of its log, which ends with the last of its processes.
+    log: Mutex<Receiver<String>>,
     folder: TempDir,
     /// The port, unless it has a socket only.
     port: Option<u16>,
@@ -42,9 +44,9 @@ impl Postgres {
     /// Makes a server on a socket and starts it.
     pub(crate) fn start() -> Self {
         let folder = init();
-        let server =
+        let (server, log) =
             serve(folder.path(), None).unwrap_or_else(|log| panic!("postgres did not start:\n{log}"));
-        Self { server, folder, port: None }
+        Self { server, log, folder, port: None }
     }
 
     /// Makes a server on a port and starts it.
@@ -56,7 +58,7 @@ impl Postgres {
         for _ in 0..PORT_ATTEMPTS {
             let port = Some(free_port());
             match serve(folder.path(), port) {
-                Ok(server) => return Self { server, folder, port },
+                Ok((server, log)) => return Self { server, log, folder, port },
                 Err(log) if log.contains("could not bind") => {}
                 Err(log) => panic!("postgres did not start:\n{log}"),
             }
@@ -100,17 +102,15 @@ impl Postgres {
         // At once, with all of its processes; an error says that it is gone already.
         let _ = kill(Pid::from_raw(id), Signal::SIGQUIT);
         // One that waits for a client to log in does not end by this, and a client of this thread cannot move on.
-        let begun = Instant::now();
-        while begun.elapsed() < STOP_DEADLINE && self.server.try_wait().is_ok_and(|ended| ended.is_none()) {
-            sleep(Duration::from_millis(5));
-        }
+        let log = self.log.get_mut().expect("no test panics with it");
+        while log.recv_timeout(STOP_DEADLINE).is_ok() {}
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
 
     /// Starts it again on the same port, after `stop`.
     pub(crate) fn start_again(&mut self) {
-        self.server = serve(self.folder.path(), self.port)
+        (self.server, self.log) = serve(self.folder.path(), self.port)
             .unwrap_or_else(|log| panic!("postgres did not start again:\n{log}"));
     }
 
@@ -157,8 +157,8 @@ fn init() -> TempDir {
     folder
 }
 
-/// Starts the server whose data is in this folder; returns its log if it does not start.
-fn serve(folder: &Path, port: Option<u16>) -> Result<Child, String> {
+/// Starts the server whose data is in this folder, and returns it with the rest of its log; or its log if it does not start.
+fn serve(folder: &Path, port: Option<u16>) -> Result<(Child, Mutex<Receiver<String>>), String> {
     let mut postgres = command("postgres", folder);
     postgres.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).args(["-c", "fsync=off"]);
     match port {
@@ -172,17 +172,19 @@ fn serve(folder: &Path, port: Option<u16>) -> Result<Child, String> {
         .spawn()
         .expect("it was found");
     let log = BufReader::new(server.stderr.take().expect("it is piped"));
-    if let Err(said) = wait_until_ready(log) {
-        // An error says that it is gone already.
-        let _ = server.kill();
-        let _ = server.wait();
-        return Err(said);
+    match wait_until_ready(log) {
+        Ok(log) => Ok((server, Mutex::new(log))),
+        Err(said) => {
+            // An error says that it is gone already.
+            let _ = server.kill();
+            let _ = server.wait();
+            Err(said)
+        }
     }
-    Ok(server)
 }
 
 /// Its log is read on after that, so that it never fills the pipe; ends with the server.
-fn wait_until_ready(log: impl BufRead + Send + 'static) -> Result<(), String> {
+fn wait_until_ready(log: impl BufRead + Send + 'static) -> Result<Receiver<String>, String> {
     let (lines, heard) = mpsc::channel();
     std::thread::spawn(move || {
         for line in log.lines().map_while(Result::ok) {
@@ -192,7 +194,7 @@ fn wait_until_ready(log: impl BufRead + Send + 'static) -> Result<(), String> {
     let mut said = String::new();
     while let Ok(line) = heard.recv_timeout(START_DEADLINE) {
         if line.contains("ready to accept") {
-            return Ok(());
+            return Ok(heard);
         }
         said += &line;
         said.push('\n');

@@ -117,19 +117,18 @@ pub(crate) struct Note {
 /// of the server.
 pub(crate) type Exchanged = (Vec<Vec<Note>>, ServerMoment);
 
+/// Cells in the order in which they were asked for, and the state of the server when it read them. A cell that cannot be parsed
+/// is an error of its job alone.
+pub(crate) type ReadCells = (Vec<Result<Option<JobCell>, StoreError>>, ServerMoment);
+
 /// A server that keeps cells, and what replicas leave for each other. Every call ends within a few seconds; an error says
 /// whether it may have been applied.
 pub(crate) trait Engine: Send + Sync + fmt::Debug + 'static {
     /// Waits until the server accepts requests, at most a few seconds.
     fn ready(&self) -> Answered<'_, ()>;
 
-    /// Returns the newest committed cells of these jobs, in their order, and the state of the server when it read them. A cell
-    /// that cannot be parsed is an error of its job alone.
-    fn read<'a>(
-        &'a self,
-        lane: RequestLane,
-        jobs: &'a [JobName],
-    ) -> Answered<'a, (Vec<Result<Option<JobCell>, StoreError>>, ServerMoment)>;
+    /// Returns the newest committed cells of these jobs.
+    fn read<'a>(&'a self, lane: RequestLane, jobs: &'a [JobName]) -> Answered<'a, ReadCells>;
 
     /// Writes each cell by itself, in one atomic step, if its conditions hold then, and the server has this heartbeat of the
     /// caller, or a later one. Returns for each the server's time at which it was written, or `None` if it was not. No two are

@@ -16,5 +16,7 @@ mod tests;
 
 pub(super) use cas_store::CasStore;
 pub(super) use cell::{CellSwap, JobCell, NumberedEntry, entry_of, record_of, to_json};
-pub(super) use engine::{ConfirmedBeat, Engine, Exchanged, Note, NoteKind, Put, RequestLane, ServerMoment};
+pub(super) use engine::{
+    ConfirmedBeat, Engine, Exchanged, Note, NoteKind, Put, ReadCells, RequestLane, ServerMoment,
+};
 pub(super) use published::Channel;

@@ -194,7 +194,7 @@ impl OpenRequest {
             }
             (None, ExchangeStep::Done { reply, age }) => {
                 let leased_from = BootInstant(self.swap_sent.0.saturating_sub(*age));
-                Ok(Reply { lag: self.begun.since(leased_from), ..reply.clone() })
+                Ok(Reply { lag: self.begun.since(leased_from), ..(**reply).clone() })
             }
             (None, ExchangeStep::GiveUp) => {
                 let why = format!(

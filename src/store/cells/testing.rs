@@ -16,7 +16,7 @@ use crate::time::UtcMillis;
 
 use super::{
     CellSwap, Channel, ConfirmedBeat, Engine, Exchanged, JobCell, Note, NoteKind, NumberedEntry, Put,
-    RequestLane, ServerMoment,
+    ReadCells, RequestLane, ServerMoment,
 };
 
 /// What the server keeps.
@@ -103,11 +103,7 @@ impl Engine for MemoryEngine {
         Box::pin(ready(Ok(())))
     }
 
-    fn read<'a>(
-        &'a self,
-        _: RequestLane,
-        jobs: &'a [JobName],
-    ) -> Answered<'a, (Vec<Result<Option<JobCell>, StoreError>>, ServerMoment)> {
+    fn read<'a>(&'a self, _: RequestLane, jobs: &'a [JobName]) -> Answered<'a, ReadCells> {
         let mut server = self.server();
         server.reads += jobs.len();
         let cells = jobs.iter().map(|job| Ok(server.kept.cells.get(job).cloned())).collect();

@@ -142,9 +142,8 @@ fn sent(engine: &MemoryEngine) -> (usize, usize) {
 
 /// Time passes at the server, and the replica hears of it.
 async fn pass(engine: &MemoryEngine, store: &CasStore<MemoryEngine>, millis: u64) {
-    let mut server = engine.server();
-    server.moment.now = server.moment.now.plus(Duration::from_millis(millis));
-    drop(server);
+    let later = engine.server().moment.now.plus(Duration::from_millis(millis));
+    engine.server().moment.now = later;
     store.pulse(None).await.expect("a pulse");
 }
 

@@ -12,7 +12,7 @@ use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Version};
 use crate::store::cells::{
     CellSwap, Channel, ConfirmedBeat, Engine, Exchanged, JobCell, Note, NoteKind, NumberedEntry, Put,
-    RequestLane, ServerMoment, entry_of, record_of, to_json,
+    ReadCells, RequestLane, ServerMoment, entry_of, record_of, to_json,
 };
 use crate::store::{
     Answered, Concern, Diagnosis, FailureCause, Feed, FeedId, FeedLine, KEPT_ENTRIES, LONGEST_LINE,
@@ -75,11 +75,7 @@ impl PostgresEngine {
         self.publishes.then(|| format!("{}\n{text}", self.cluster))
     }
 
-    async fn read_cells(
-        &self,
-        lane: RequestLane,
-        jobs: &[JobName],
-    ) -> Result<(Vec<Result<Option<JobCell>, StoreError>>, ServerMoment), StoreError> {
+    async fn read_cells(&self, lane: RequestLane, jobs: &[JobName]) -> Result<ReadCells, StoreError> {
         let names: Vec<&str> = jobs.iter().map(JobName::as_str).collect();
         let parameters: [Parameter<'_>; 2] = [(&self.cluster, Type::TEXT), (&names, Type::TEXT_ARRAY)];
         let rows = self.query(lane, &sql::READ, &parameters).await?;
@@ -295,11 +291,7 @@ impl Engine for PostgresEngine {
         Box::pin(self.others.ready())
     }
 
-    fn read<'a>(
-        &'a self,
-        lane: RequestLane,
-        jobs: &'a [JobName],
-    ) -> Answered<'a, (Vec<Result<Option<JobCell>, StoreError>>, ServerMoment)> {
+    fn read<'a>(&'a self, lane: RequestLane, jobs: &'a [JobName]) -> Answered<'a, ReadCells> {
         Box::pin(self.read_cells(lane, jobs))
     }
 

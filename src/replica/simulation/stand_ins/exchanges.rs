@@ -123,7 +123,7 @@ impl World {
             ExchangeStep::Done { reply, age } => {
                 self.tally.count(&format!("reply {}", reply.answer.name()));
                 let leased_from = BootInstant(open.swap_sent.0.saturating_sub(age));
-                let reply = Reply { lag: open.begun.since(leased_from), ..reply };
+                let reply = Reply { lag: open.begun.since(leased_from), ..*reply };
                 return self.end_exchange(seat, id, Ok(Told::Reply(Box::new(reply))));
             }
             ExchangeStep::GiveUp => {

@@ -161,7 +161,7 @@ impl World {
 
     fn do_deed(&mut self, seat: usize, deed: Deed) -> Result<(), Violation> {
         match deed {
-            Deed::Send(letter) => return self.send(seat, letter),
+            Deed::Send(letter) => return self.send(seat, *letter),
             Deed::Start(start) => return self.start(seat, *start),
             Deed::Renewed { run, sent } => {
                 // It may be between two attempts.
@@ -214,7 +214,7 @@ impl World {
         } else if node.has_left() {
             let is_replica = node.core.is_some();
             let last = node.last_beat();
-            last.map_or(Ok(()), |letter| self.send(seat, letter))?;
+            last.map_or(Ok(()), |letter| self.send(seat, *letter))?;
             self.end_life(seat);
             if is_replica {
                 self.tally.count("replica drained");
@@ -246,7 +246,7 @@ impl World {
     }
 
     /// A process sends a request, and waits for its answer no longer than its patience lasts.
-    fn send(&mut self, seat: usize, letter: Box<Letter>) -> Result<(), Violation> {
+    fn send(&mut self, seat: usize, letter: Letter) -> Result<(), Violation> {
         let is_local = self.server.memory == Memory::Durable;
         let longest = if is_local { LOCAL_PATIENCE } else { PATIENCE };
         let patience = match &letter.ask {
