@@ -96,7 +96,7 @@ async fn a_user_without_rights_is_refused_and_the_probe_names_what_is_missing() 
     let concerns = store.inspect().await.expect("concerns");
     let errors = concerns.iter().filter(|concern| concern.grade == Grade::Error);
     let errors: Vec<&str> = errors.map(|concern| concern.value.as_str()).collect();
-    assert_eq!(errors, ["fsync off", "delete on solocron.slips"]);
+    assert_eq!(errors, ["delete on solocron.slips"]);
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ fn judge(facts: &BTreeMap<String, String>) -> Vec<Concern> {
     if fact("fsync") == "off" {
         let what =
             "the server does not wait for its disk, so that a power cut loses or damages what was decided";
-        concerns.push(Concern::error(what, "fsync off").help("set `fsync = on`"));
+        concerns.push(Concern::warning(what, "fsync off").help("set `fsync = on`"));
     }
     if fact("full_page_writes") == "off" {
         let what = "a power cut may damage what was decided, unless the file system writes whole pages";
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn what_may_lose_decisions_is_named_with_its_grade() {
         for (changed, grade, value) in [
-            (&[("fsync", "off")][..], Grade::Error, "fsync off"),
+            (&[("fsync", "off")][..], Grade::Warning, "fsync off"),
             (&[("full_page_writes", "off")], Grade::Warning, "full_page_writes off"),
             (&[("server_encoding", "LATIN1")], Grade::Error, "encoding LATIN1"),
             (&[("standbys", "2")], Grade::Warning, "2 asynchronous"),
