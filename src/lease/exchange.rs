@@ -11,7 +11,7 @@ use super::{
     Server, decide,
 };
 
-/// How often a request is decided anew because the record has changed since it was read.
+/// How many swaps of one request are tried. After that it is given up.
 const TRIES: u8 = 5;
 
 /// The version of a stored record: each write makes another one.
@@ -65,11 +65,11 @@ pub enum ExchangeStep {
     Done {
         /// The answer.
         reply: Box<Reply>,
-        /// How much earlier than the write the time was that the decision was made with: the lock that it grants or renews
-        /// ends that much earlier than it would by the time of the write. Zero if nothing was written.
+        /// The time from the decision to its write, by the server's clock: the lock that it grants or renews ends this much
+        /// earlier than if it had been decided at the moment of the write. Zero if nothing was written.
         age: Duration,
     },
-    /// Nothing: the record has changed too often. Nothing of the request was written.
+    /// Nothing: no swap was written in as many tries as are allowed.
     GiveUp,
 }
 

@@ -35,7 +35,7 @@ pub enum FailureCause {
     PasswordMissing,
     /// The server refuses the user or the password.
     PasswordWrong,
-    /// The server has no database of this number.
+    /// The server has no database of this number or name.
     NoDatabase,
     /// The address asks for TLS, and the port does not speak it.
     NoTls,
@@ -45,11 +45,11 @@ pub enum FailureCause {
     Untrusted,
     /// The other end is not a Redis server.
     NotRedis,
-    /// The server denies its user a command, a key or a channel.
+    /// The server denies its user a command, a key, a channel or a table.
     NoRight,
     /// The tables of the store do not exist.
     NoTables,
-    /// A key, or a value, is not of the type that it should be.
+    /// A key, a column or a value is not of the type that it should be.
     WrongType,
     /// The store's data for this job cannot be read. Other jobs are not affected.
     DamagedJob(JobName),

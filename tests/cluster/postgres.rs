@@ -1,4 +1,4 @@
-//! Replicas that meet on a PostgreSQL server: which crashes, and whose standby is promoted without its last writes.
+//! Replicas on a PostgreSQL server: the server crashes, or its standby is promoted without the last writes.
 
 use crate::harness::Cluster;
 use crate::plan::Plan;

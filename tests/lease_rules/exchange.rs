@@ -1,4 +1,4 @@
-//! Read, decide, swap: what each condition of a swap keeps off, and what happens without it.
+//! Read, decide, swap: what each condition of a swap prevents, and what happens without it.
 
 use solocron::lease::{
     Answer, CellExchange, Conditions, ExchangeStep, Memory, Protection, Record, Remembered, Reply, Request,
@@ -82,9 +82,9 @@ fn of_two_who_read_the_same_record_one_is_granted_and_the_other_reads_again() {
     let mut shelf = Shelf::ready();
     let (first, second) = (shelf.claim(0.0), shelf.claim(0.0));
     let mut exchange = CellExchange::default();
-    let held_up = shelf.decided(&mut exchange, &second);
+    let delayed = shelf.decided(&mut exchange, &second);
     assert!(is_won(&shelf.ask(&first).answer));
-    assert_eq!(with_and_without(Protection::SwapVersion, &shelf, &held_up), (false, true));
+    assert_eq!(with_and_without(Protection::SwapVersion, &shelf, &delayed), (false, true));
     assert_eq!(exchange.swapped(None), ExchangeStep::Read);
     let ExchangeStep::Done { reply, .. } = shelf.read(&mut exchange, &second) else {
         panic!("it is refused")
@@ -96,18 +96,18 @@ fn of_two_who_read_the_same_record_one_is_granted_and_the_other_reads_again() {
 fn a_record_that_was_made_anew_is_not_taken_for_the_one_that_was_read() {
     let mut shelf = Shelf::ready();
     let claim = shelf.claim(0.0);
-    let held_up = shelf.decided(&mut CellExchange::default(), &claim);
+    let delayed = shelf.decided(&mut CellExchange::default(), &claim);
     shelf.version = Some(Version { count: 1, nonce: 2 });
-    assert_eq!(with_and_without(Protection::SwapNonce, &shelf, &held_up), (false, true));
+    assert_eq!(with_and_without(Protection::SwapNonce, &shelf, &delayed), (false, true));
 }
 
 #[test]
 fn a_record_that_came_back_with_a_failover_is_not_taken_for_the_one_that_was_read() {
     let mut shelf = Shelf::ready();
     let claim = shelf.claim(0.0);
-    let held_up = shelf.decided(&mut CellExchange::default(), &claim);
+    let delayed = shelf.decided(&mut CellExchange::default(), &claim);
     shelf.server.era = solocron::lease::Era("e2".into());
-    assert_eq!(with_and_without(Protection::SwapEra, &shelf, &held_up), (false, true));
+    assert_eq!(with_and_without(Protection::SwapEra, &shelf, &delayed), (false, true));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn an_estimate_of_the_time_that_is_ahead_of_the_server_decides_nothing() {
 }
 
 #[test]
-fn nobody_is_refused_by_a_remembered_record() {
+fn a_remembered_record_refuses_no_request() {
     let mut shelf = Shelf::ready();
     assert!(is_won(&shelf.ask(&shelf.claim(0.0)).answer));
     let lease = sample::lease(shelf.record.as_ref().expect("a record"));
@@ -167,10 +167,10 @@ fn a_claim_that_is_under_way_while_its_run_is_given_back_grants_nothing() {
     let claim = shelf.claim(0.0);
     let Request::Claim(asked) = &claim else { unreachable!("it is a claim") };
     let abandon = Request::Abandon(sample::abandon(asked.run, &shelf.server.era));
-    let held_up = shelf.decided(&mut CellExchange::default(), &claim);
+    let delayed = shelf.decided(&mut CellExchange::default(), &claim);
     let granted_after = |mut shelf: Shelf| {
         assert_eq!(shelf.ask(&abandon).answer, Answer::AlreadyDecided);
-        shelf.swap(&held_up).is_some()
+        shelf.swap(&delayed).is_some()
     };
     assert!(!granted_after(shelf.clone()));
     assert!(Protection::without(Some(Protection::AbandonWrites), || granted_after(shelf)));

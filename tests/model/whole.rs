@@ -187,6 +187,6 @@ fn swaps_that_are_late_lost_or_repeated() {
 #[test]
 fn swaps_on_a_store_that_forgets() {
     let faults = Faults { losses: 1, late: 1, ..NONE };
-    let setting = Setting { losses: LOSSES, faults, horizon: 3, swaps: true, ..Setting::PLAIN };
-    explore("losses and swaps", setting);
+    let losses = &[Loss::Writes { since_last_step: true }, Loss::Everything, Loss::Record];
+    explore("losses and swaps", Setting { losses, faults, horizon: 3, swaps: true, ..Setting::PLAIN });
 }

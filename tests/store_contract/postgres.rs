@@ -1,9 +1,9 @@
-//! What the store on PostgreSQL promises besides.
+//! What the store on PostgreSQL promises beyond the contract of all stores.
 
 use std::time::Duration;
 
 use solocron::config::PostgresUrl;
-use solocron::lease::{Answer, Claim, Request};
+use solocron::lease::{Answer, Request};
 use solocron::store::{FailureCause, Grade, Wake, init_postgres, start_postgres};
 use solocron::time::SystemClock;
 use tokio::time::timeout;
@@ -100,7 +100,7 @@ async fn a_user_without_rights_is_refused_and_the_probe_names_what_is_missing() 
 }
 
 #[tokio::test]
-async fn a_standby_is_not_taken_for_the_primary_and_a_password_that_is_wrong_is_named() {
+async fn a_server_that_takes_no_writes_is_refused_with_the_reason() {
     let server = Postgres::start_on_port();
     server.sql("alter system set default_transaction_read_only = on");
     server.sql("select pg_reload_conf()");
@@ -115,6 +115,15 @@ async fn a_standby_is_not_taken_for_the_primary_and_a_password_that_is_wrong_is_
     });
     let error = error.await.expect("it takes no writes");
     assert!(error.to_string().contains("does not allow writes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_named() {
+    let server = Postgres::start_on_port();
+    let url = PostgresUrl::parse(&format!("{}x", server.url())).expect("a good url");
+    let store = start_postgres(&url, &cluster(), Box::new(SystemClock)).expect("a runtime");
+    let error = store.ready().await.expect_err("there is no database `postgresx`");
+    assert_eq!(error.cause(), Some(&FailureCause::NoDatabase), "{error}");
 }
 
 #[tokio::test]
@@ -152,7 +161,7 @@ async fn a_swap_that_waited_for_a_lock_of_the_row_too_long_writes_nothing() {
         let holding = scope.spawn(|| server.sql(held));
         while server.sql("select count(*) from pg_locks where relation = 'solocron.cells'::regclass") == "0" {
         }
-        let request = Request::Claim(Claim { ..claim });
+        let request = Request::Claim(claim);
         let replied = tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(replica.store.submit(&name, &request))
         });

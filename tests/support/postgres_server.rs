@@ -1,6 +1,7 @@
 //! A PostgreSQL server of a test's own, on a unix socket in a folder of its own or on a port of the loopback: ready when `start`
 //! returns, gone with its folder when the value is dropped. It never runs as root.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -146,15 +147,51 @@ impl Drop for Postgres {
     }
 }
 
-/// Makes a server in a folder.
+/// Makes a server in a folder, as a copy of one that was made before: to make one takes a second of a processor.
 fn init() -> TempDir {
     let folder = TempDir::new().expect("a folder for temporary files");
-    let mut initdb = command("initdb", folder.path());
-    initdb.arg("-D").arg(folder.path().join("data"));
-    initdb.args(["-U", POSTGRES, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1"]);
-    let made = initdb.output().expect("it was found");
-    assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+    copy(&template(), &folder.path().join("data"));
     folder
+}
+
+/// The data of a server that was never started.
+fn template() -> PathBuf {
+    let version = program("initdb").to_string_lossy().replace('/', "-");
+    let data = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("postgres{version}"));
+    // Tests run at the same time: the first one makes it, the others wait.
+    let lock = File::create(data.with_extension("lock")).expect("a writable folder");
+    lock.lock().expect("a file system with locks");
+    if !data.exists() {
+        let folder = TempDir::new().expect("a folder for temporary files");
+        let made = folder.path().join("data");
+        let mut initdb = command("initdb", folder.path());
+        initdb.arg("-D").arg(&made);
+        initdb.args([
+            "-U",
+            POSTGRES,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--wal-segsize=1",
+        ]);
+        let output = initdb.output().expect("it was found");
+        assert!(output.status.success(), "initdb: {}", String::from_utf8_lossy(&output.stderr));
+        let copied = data.with_extension("copied");
+        // What is left of a test that was killed in between; an error says that there is nothing.
+        let _ = std::fs::remove_dir_all(&copied);
+        copy(&made, &copied);
+        std::fs::rename(&copied, &data).expect("a writable folder");
+    }
+    data
+}
+
+/// Copies a folder, with the owner of each file.
+fn copy(from: &Path, to: &Path) {
+    let output = Command::new("cp").arg("-a").arg(from).arg(to).output().expect("it was found");
+    assert!(output.status.success(), "cp: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Starts the server whose data is in this folder, and returns it with the rest of its log; or its log if it does not start.

@@ -16,7 +16,8 @@ pub enum StoreCommand {
     #[command(
         after_help = "The user of the store must be allowed to create a schema in the database, or someone who may does it by \
         hand with what --sql prints. Several clusters share the tables.\n\n\
-        Exit codes: 0 made, or printed, 2 the store has no tables to make, 69 store unreachable, 78 no usable [cluster].\n\n\
+        Exit codes: 0 made, or printed, 2 the store has no tables to make, 69 store unreachable \
+        or its user may not make them, 78 no usable [cluster].\n\n\
         Examples:\n  \
         solocron store init --store postgres://admin:pass@db.internal/cron\n  \
         solocron store init --sql | psql cron"
@@ -45,10 +46,14 @@ pub(crate) async fn run(
     let store = store_at_hand(global, screen)?;
     let StoreUrl::Postgres(url) = &store else {
         let kind = store.kind();
-        let message = format!("a {kind} store has no tables to make\n  help: use it as it is");
+        let message = format!(
+            "store {store}: only a PostgreSQL store has tables to make\n  help: start the replicas: a {kind} store needs no \
+             preparation; or name another store with --store postgres://…"
+        );
         return Err(Failure::new(Exit::Usage, message));
     };
     init_postgres(url).await.map_err(|error| Failure::store(&url.to_string(), &error))?;
-    screen.print(&format!("tables made in the schema solocron of {url}\n"))?;
+    let next = "next: give the replicas' user its rights: docs/postgres.md, \"A user for solocron\"";
+    screen.print(&format!("the tables are in the schema solocron of {url}\n{next}\n"))?;
     Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::redis_url::{CertificateFiles, check_host, decoded};
+use super::redis_url::{CertificateFiles, check_host, decoded, unencoded};
 use super::url::StoreUrlError;
 
 /// The default port of PostgreSQL.
@@ -127,9 +127,9 @@ impl PostgresUrl {
         };
         let is_verified = matches!(self.ssl_mode, SslMode::VerifyCa | SslMode::VerifyFull | SslMode::Require);
         if self.certificates.cacert.is_some() && !is_verified {
-            let help = "add `sslmode=verify-full`, or take `sslrootcert` out";
+            let help = "write `sslmode=verify-full` as well, or take `sslrootcert` out";
             return Err(StoreUrlError::new(
-                "names authorities in `sslrootcert`, which this `sslmode` does not ask",
+                "has `sslrootcert`, but its `sslmode` verifies no certificate",
                 help,
             ));
         }
@@ -141,27 +141,31 @@ impl PostgresUrl {
             Some((user, _)) => format!("{user}:***@"),
             None => format!("{login}@"),
         });
-        let hosts: Vec<String> = self.hosts.iter().map(|(host, port)| format!("{host}:{port}")).collect();
+        let shown = |(host, port): &(String, u16)| match host.contains(':') {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        };
+        let hosts: Vec<String> = self.hosts.iter().map(shown).collect();
         let options = if options.is_empty() { String::new() } else { format!("?{options}") };
         format!("{scheme}://{}{}/{}{options}", login.unwrap_or_default(), hosts.join(","), self.database)
     }
 
-    /// Returns the hosts and their ports. The one that accepts writes is used.
+    /// Returns the hosts and their ports, in the order in which they are tried; IPv6 addresses without brackets.
     pub fn hosts(&self) -> &[(String, u16)] {
         &self.hosts
     }
 
-    /// Returns the database.
+    /// Returns the name of the database, decoded.
     pub fn database(&self) -> &str {
         &self.database
     }
 
-    /// Returns the user; `None`: that of the process.
+    /// Returns the user, decoded; `None` if the URL names none: then it is the user of the process.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// Returns the password: for the connection only, never to be shown.
+    /// Returns the password, decoded: for the connection only, never to be shown.
     pub fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
@@ -259,7 +263,10 @@ fn database_of(part: &str) -> Result<String, StoreUrlError> {
     match decoded(part) {
         Some(name) if !name.is_empty() && !name.contains('/') => Ok(name),
         Some(name) if name.is_empty() => Err(StoreUrlError::new("names no database", help)),
-        _ => Err(StoreUrlError::new("has a database that is not understood", help)),
+        _ => Err(StoreUrlError::new(
+            "has a `/` in the name of its database, or a `%` without two hexadecimal digits",
+            help,
+        )),
     }
 }
 
@@ -271,7 +278,7 @@ fn ssl_mode(value: &str) -> Result<SslMode, StoreUrlError> {
             "known are {}; with `verify-full` the server's certificate is verified",
             names.join(", ")
         );
-        StoreUrlError::new("has an unknown `sslmode`", help)
+        StoreUrlError::new(format!("has an unknown `sslmode`: `{value}`"), help)
     })
 }
 
@@ -294,13 +301,6 @@ fn file(name: &str, value: &str) -> Result<PathBuf, StoreUrlError> {
     })
 }
 
-fn unencoded() -> StoreUrlError {
-    StoreUrlError::new(
-        "has a user or password with a character that is not percent-encoded",
-        "write `%` as `%25`, `/` as `%2F`, `:` as `%3A`, `@` as `%40`, `?` as `%3F`, `#` as `%23`",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,6 +318,7 @@ mod tests {
         assert_eq!((url.database(), url.ssl_mode(), url.publishes()), ("jobs", SslMode::Require, false));
         let shown = format!("{url} {url:?}");
         assert!(shown.contains("cron:***@") && !shown.contains("cret"), "{shown}");
+        assert!(shown.contains(",[::1]:7/jobs"), "{shown}");
         let plain = parsed("postgresql://h/db");
         assert_eq!((plain.user(), plain.password(), plain.publishes()), (None, None, true));
         assert_eq!(plain.to_string(), "postgresql://h:5432/db");

@@ -258,7 +258,7 @@ fn no_database() -> StoreUrlError {
     )
 }
 
-fn unencoded() -> StoreUrlError {
+pub(super) fn unencoded() -> StoreUrlError {
     let what = "has a user or password with a character that is not percent-encoded";
     StoreUrlError::new(
         what,

@@ -18,8 +18,8 @@ pub struct Reply {
     pub lease: Option<Duration>,
     /// The tick that may run once more after an interruption, if there is one. A replica that receives it claims that tick.
     pub rerun: Option<Rerun>,
-    /// How long before the request was sent the lease that it grants or renews begins: zero where the store decides. A
-    /// replica that decides by an estimate of the store's time may be behind it.
+    /// How long before the request was sent the granted or renewed lease began. Zero where the store decides; where the replica
+    /// decides, its estimate of the store's time may be behind, and the lease then begins, and ends, earlier.
     pub lag: Duration,
     /// The answer.
     pub answer: Answer,

@@ -157,7 +157,7 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug + 'static {
         folders: &'a [NoteKind],
     ) -> Answered<'a, Exchanged>;
 
-    /// Stores a marker if the server still has this one, or still none.
+    /// Stores a marker if the server's marker is the former one, or if it has none. If it has another one, nothing changes.
     fn replace_marker<'a>(&'a self, former: Option<&'a Marker>, marker: &'a Marker) -> Answered<'a, ()>;
 
     /// Appends a line to a feed, removes those beyond the newest that are kept, and publishes a wake.

@@ -19,7 +19,7 @@ pub(super) async fn pulse<E: Engine>(engine: &E, beat: Option<&Beat>) -> Result<
         .map_err(|_| StoreError::Unknown("the store did not answer about each folder".into()))?;
     let is_recent = |at: UtcMillis, limit: i64| at.0 >= now.0.saturating_sub(limit);
     let mut peers: Vec<Peer> = nodes.iter().filter_map(peer_of).collect();
-    // Those that are forgotten count as well: the store has them still.
+    // Also those that are too old to be returned: their numbers were used.
     let counts = peers.iter().map(|peer| peer.beat.count).filter(|count| *count <= MOST_BEATS);
     let newest = counts.max().unwrap_or_default();
     peers.retain(|peer| is_recent(peer.at, FORGET_NODES_MS));
@@ -34,7 +34,8 @@ pub(super) async fn pulse<E: Engine>(engine: &E, beat: Option<&Beat>) -> Result<
     Ok(pulse)
 }
 
-/// Stores a heartbeat, and a new marker if the store has none, or knows less of this replica than it told it.
+/// Stores a heartbeat. Before that, stores a new marker if the store has none, or if its newest heartbeat of this replica is
+/// older than the one that it confirmed.
 async fn send<E: Engine>(engine: &E, beat: &Beat, newest: u64, pulse: &mut Pulse) -> Result<(), StoreError> {
     let own = pulse.peers.iter().find(|peer| peer.beat.node == beat.node).map(|peer| peer.beat.count);
     let own = own.filter(|count| *count > 0);
@@ -47,7 +48,7 @@ async fn send<E: Engine>(engine: &E, beat: &Beat, newest: u64, pulse: &mut Pulse
     }
     pulse.count = newest + 1;
     let put = put_of(&Beat { count: pulse.count, ..beat.clone() });
-    // One that arrives later could take the place of the next.
+    // A heartbeat that arrives late could overwrite the next one: the store refuses it.
     let (_, moment) = engine.exchange(&[put], Some(pulse.now), &[]).await?;
     (pulse.now, pulse.era) = (moment.now, moment.era);
     Ok(())

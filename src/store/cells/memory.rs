@@ -10,8 +10,8 @@ use crate::time::{BootInstant, UtcMillis};
 
 use super::{ConfirmedBeat, JobCell};
 
-/// An estimate of the server's time is behind it by at least one part in this many of the time since the last answer: this
-/// machine's clock may be faster. An estimate that is ahead of the server would be refused.
+/// The estimate of the server's time advances slower than this machine's clock by one part in this many, because that clock may
+/// be faster than the server's: a swap by an estimate that is ahead is refused.
 const SLOWER: u32 = 1_000;
 
 /// A cell that this process wrote, in the era in which it did.
@@ -41,12 +41,12 @@ impl CellMemory {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records what the server's clock showed in an answer that arrived now.
+    /// Records the server's time (`shown`) from an answer that arrived at `now`.
     pub(super) fn saw(&self, shown: UtcMillis, now: BootInstant) {
         self.lock().shown = Some((now, shown));
     }
 
-    /// Returns what the server's clock shows at least; `None` until the server has answered for the first time.
+    /// Returns the server's time at `now`, as an estimate that should not be ahead of it; `None` before the first answer.
     pub(super) fn server_time(&self, now: BootInstant) -> Option<UtcMillis> {
         let (at, shown) = self.lock().shown?;
         let passed = now.since(at);

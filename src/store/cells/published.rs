@@ -9,7 +9,7 @@ use crate::lease::{Answer, Era, Reply, Rerun};
 use crate::store::Hint;
 use crate::time::UtcMillis;
 
-/// A channel of a cluster.
+/// A channel on which the replicas of a cluster publish; several clusters may share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Channel {
     /// Hints, each as one text.
@@ -49,7 +49,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes a hint as it is published; `None` for one whose answer no hint has.
+/// Returns the text of a hint; `None` if its answer is neither `Decided` nor `Abandoned`.
 pub(super) fn write_hint(hint: &Hint) -> Option<String> {
     let (abandoned, by, how) = match &hint.reply.answer {
         Answer::Abandoned => (true, None, None),

@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use crate::job::JobName;
 use crate::lease::{CellExchange, Era, ExchangeStep, Remembered, Reply, Request, Server, Swap};
-use crate::store::{Hint, KEPT_ENTRIES, Replied, StoreError};
+use crate::store::{Diagnosis, Hint, KEPT_ENTRIES, Replied, StoreError};
 use crate::time::{BootInstant, Clock, UtcMillis};
 
 use super::memory::{CellMemory, Written};
 use super::{CellSwap, Engine, JobCell, RequestLane, published};
 
-/// At most this many requests share an exchange.
+/// At most this many requests share a round trip.
 pub(super) const MOST: usize = 32;
 
 /// A request on a job, and the channel for its reply.
@@ -198,10 +198,12 @@ impl OpenRequest {
             }
             (None, ExchangeStep::GiveUp) => {
                 let why = format!(
-                    "job `{}`: its record has changed each time it was read, or the store has forgotten this replica",
+                    "job `{}`: its record could not be written in several attempts: other replicas changed it each time, or \
+                     the way to the store takes more than a second, or the store went back to older data",
                     self.job
                 );
-                Err(StoreError::Refused(why.into()))
+                let help = "the request is repeated; if this stays, see round trip and clock in `solocron check --probe`";
+                Err(StoreError::Refused(Diagnosis::from(why).help(help)))
             }
         };
         // A caller that has gone knows that its request may have been applied.
@@ -219,7 +221,7 @@ fn estimate(now: UtcMillis, era: Era) -> Server {
     super::ServerMoment { now, era }.server()
 }
 
-/// Returns how many of the first requests are on different jobs and may share an exchange.
+/// Returns how many of the first requests are on different jobs and may share a round trip.
 fn first_of_different_jobs(requests: &[Asked]) -> usize {
     let mut jobs = HashSet::new();
     requests.iter().take(MOST).take_while(|((job, _), _)| jobs.insert(job)).count()

@@ -40,7 +40,7 @@ impl Kept {
 pub(super) struct MemoryServer {
     pub(super) kept: Kept,
     pub(super) moment: ServerMoment,
-    /// How many cells were read, and how many exchanges were made for that.
+    /// How many cells were read.
     pub(super) reads: usize,
     /// How many swaps were sent.
     pub(super) swaps: usize,
@@ -162,7 +162,7 @@ impl Engine for MemoryEngine {
     fn replace_marker<'a>(&'a self, former: Option<&'a Marker>, marker: &'a Marker) -> Answered<'a, ()> {
         let mut server = self.server();
         let present = server.kept.notes.iter().find(|(folder, ..)| *folder == NoteKind::Marker);
-        if present.map(|(_, note, _)| &note.text) == former.map(|former| &former.0) {
+        if present.is_none_or(|(_, note, _)| Some(&note.text) == former.map(|former| &former.0)) {
             server.put(NoteKind::Marker, "marker", &marker.0, None);
         }
         Box::pin(ready(Ok(())))

@@ -247,7 +247,7 @@ async fn a_lease_that_is_renewed_by_an_older_time_begins_earlier() {
 }
 
 #[tokio::test]
-async fn a_claim_is_not_granted_once_its_run_was_given_back() {
+async fn giving_back_a_run_that_holds_nothing_makes_a_new_version() {
     let engine = engine();
     let (a, b) = (store(&engine), store(&engine));
     let run = RunId::new();
@@ -258,7 +258,7 @@ async fn a_claim_is_not_granted_once_its_run_was_given_back() {
 }
 
 #[tokio::test]
-async fn many_requests_share_exchanges_and_those_on_one_job_keep_their_order() {
+async fn requests_on_one_job_are_decided_in_their_order() {
     let engine = engine();
     let store = store(&engine);
     let run = RunId::new();

@@ -21,7 +21,8 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// Returns the hint about a request that found this mark, if it decided its tick, or abandoned it.
+    /// Returns the hint that follows from a request and its reply; `None` unless the request decided its tick, or gave it back.
+    /// `mark`: the job's mark before the request; `None` if there was no record.
     pub(crate) fn of(
         job: &JobName,
         era: &Era,

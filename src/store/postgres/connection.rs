@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::config::{SslMode as SslRequest, TargetSessionAttrs};
 use tokio_postgres::error::Severity;
@@ -22,7 +21,7 @@ use crate::job::format_duration;
 use crate::store::network::tls::{self, Verification};
 use crate::store::{Diagnosis, StoreError};
 
-use super::failures::{ConnectFailure, diagnose, judge};
+use super::failures::{diagnose, judge};
 
 /// An attempt to connect to one host takes at most this long, with encryption and login.
 const HOST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -49,8 +48,9 @@ pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 /// All that is needed to connect to a server.
 #[derive(Clone)]
 pub(super) struct Address {
-    /// One for each host: a host that accepts connections and does not answer must not keep others from being tried.
-    hosts: Vec<Config>,
+    /// Each host and port, and how to connect to it: one that accepts connections and does not answer must not keep others from
+    /// being tried.
+    hosts: Vec<(String, Config)>,
     tls: MakeRustlsConnect,
 }
 
@@ -69,21 +69,26 @@ impl Address {
             SslMode::Disable | SslMode::Prefer | SslMode::Require => Verification::None,
         };
         let tls = MakeRustlsConnect::new(tls::client_config(url, url.certificates(), verification)?);
-        let hosts = url.hosts().iter().map(|(host, port)| config(url, host, *port)).collect();
+        let host = |(host, port): &(String, u16)| (format!("{host}:{port}"), config(url, host, *port));
+        let hosts = url.hosts().iter().map(host).collect();
         Ok(Self { hosts, tls })
     }
 
-    /// Connects to the first host of the address that accepts writes.
-    pub(super) async fn connect(&self) -> Result<(Client, Driver), ConnectFailure> {
-        let mut failure = ConnectFailure::late(HOST_TIMEOUT);
-        for host in &self.hosts {
-            failure = match timeout(HOST_TIMEOUT, host.connect(self.tls.clone())).await {
+    /// Connects to the first host of the address that accepts writes. If none does, the diagnosis says of each host why.
+    pub(super) async fn connect(&self) -> Result<(Client, Driver), Diagnosis> {
+        let mut failures = Vec::new();
+        for (place, host) in &self.hosts {
+            failures.push(match timeout(HOST_TIMEOUT, host.connect(self.tls.clone())).await {
                 Ok(Ok(connected)) => return Ok(connected),
-                Ok(Err(error)) => ConnectFailure::of_connection(&error),
-                Err(_) => ConnectFailure::late(HOST_TIMEOUT),
-            };
+                Ok(Err(error)) => (place, diagnose(&error)),
+                Err(_) => (place, format!("no connection within {}", format_duration(HOST_TIMEOUT)).into()),
+            });
         }
-        Err(failure)
+        if let [(_, only)] = &failures[..] {
+            return Err(only.clone());
+        }
+        let told: Vec<String> = failures.iter().map(|(place, why)| format!("{place}: {why}")).collect();
+        Err(told.join("; ").into())
     }
 
     /// How long a connection attempt takes at most.
@@ -139,14 +144,8 @@ struct PostgresConnection {
 /// One connection, kept up by its own task until this is dropped.
 pub(super) struct PostgresConnector {
     state: Arc<watch::Sender<PostgresState>>,
-    keeper: JoinHandle<()>,
+    _keeper: AbortOnDropHandle<()>,
     ready_timeout: Duration,
-}
-
-impl Drop for PostgresConnector {
-    fn drop(&mut self) {
-        self.keeper.abort();
-    }
 }
 
 impl PostgresConnector {
@@ -154,7 +153,8 @@ impl PostgresConnector {
     pub(super) fn start(address: &Address, label: &str) -> Self {
         let state = Arc::new(watch::Sender::new(PostgresState::Down("not connected yet".into())));
         let keeper = tokio::spawn(keep_up(address.clone(), label.to_owned(), Arc::clone(&state)));
-        Self { state, keeper, ready_timeout: address.limit() + READY_MARGIN }
+        let _keeper = AbortOnDropHandle::new(keeper);
+        Self { state, _keeper, ready_timeout: address.limit() + READY_MARGIN }
     }
 
     /// Waits until the connection is up, or until a cause is known for which another attempt would fail as well; little
@@ -192,7 +192,8 @@ impl PostgresConnector {
         let rows = result.map_err(|error| self.doubt(&error, line.number))?;
         // A server warns that a commit may not have been replicated, and then answers as always.
         if line.warnings.load(Ordering::Acquire) != warnings {
-            let why = "the server warned meanwhile: what was written may be lost at a failover";
+            let why =
+                "the server sent a warning, which its log shows: what was written may be lost at a failover";
             return Err(StoreError::Unknown(why.into()));
         }
         Ok(rows)
@@ -284,7 +285,7 @@ async fn keep_up(address: Address, label: String, state: Arc<watch::Sender<Postg
                 }
                 continue;
             }
-            Err(failure) => failure.diagnosis,
+            Err(why) => why,
         };
         state.send_replace(PostgresState::Down(why));
         sleep(pause).await;

@@ -189,7 +189,7 @@ impl PostgresEngine {
         let moment = rows.first().map(moment_of).transpose()?;
         let moment = moment.ok_or_else(|| StoreError::Unknown("the store's answer is empty".into()))?;
         if of_time.is_some() && rows.iter().any(|row| get::<i64>(row, 6) == Ok(0)) {
-            return Err(StoreError::Refused("it reached the store more than a second late".into()));
+            return Err(StoreError::Refused("the heartbeat reached the store more than a second late, and was not stored: the next one is".into()));
         }
         let mut lists: Vec<Vec<Note>> = vec![Vec::new(); folders.len()];
         for row in &rows {

@@ -1,28 +1,12 @@
 //! What errors of a PostgreSQL server mean for a request, and for people.
 
 use std::error::Error as _;
-use std::time::Duration;
 
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::job::{format_duration, quoted};
+use crate::job::quoted;
 use crate::store::{Diagnosis, FailureCause, StoreError};
-
-/// Why a connection attempt failed.
-pub(super) struct ConnectFailure {
-    pub(super) diagnosis: Diagnosis,
-}
-
-impl ConnectFailure {
-    pub(super) fn of_connection(error: &Error) -> Self {
-        Self { diagnosis: diagnose(error) }
-    }
-
-    pub(super) fn late(limit: Duration) -> Self {
-        Self { diagnosis: format!("no connection within {}", format_duration(limit)).into() }
-    }
-}
 
 /// What an error means for a request, and whether the connection can still be used.
 pub(super) struct Judged {
@@ -38,15 +22,14 @@ pub(super) fn judge(error: &Error) -> Judged {
     else {
         return Judged { error: StoreError::Unknown(diagnosis), ends_connection: true };
     };
-    Judged { error: StoreError::Refused(diagnosis), ends_connection: is_no_primary(reported) }
+    Judged { error: StoreError::Refused(diagnosis), ends_connection: takes_no_writes(reported) }
 }
 
-/// Whether the server is not, or not any more, one that accepts writes.
-fn is_no_primary(error: &DbError) -> bool {
+/// Whether the server takes no writes, or is about to stop.
+fn takes_no_writes(error: &DbError) -> bool {
     let code = error.code();
     *code == SqlState::READ_ONLY_SQL_TRANSACTION
         || *code == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
-        || *code == SqlState::CANNOT_CONNECT_NOW
         || code.code().starts_with("57P")
 }
 
@@ -55,7 +38,7 @@ pub(super) fn diagnose(error: &Error) -> Diagnosis {
     let Some(reported) = error.as_db_error() else {
         // The client's own message says at which step it failed, its source says why.
         let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-        return quoted(&format!("{error}{why}")).into();
+        return of_client(&quoted(&format!("{error}{why}")));
     };
     let said = quoted(reported.message());
     let code = reported.code();
@@ -65,15 +48,43 @@ pub(super) fn diagnose(error: &Error) -> Diagnosis {
     } else if *code == SqlState::INVALID_CATALOG_NAME {
         of(FailureCause::NoDatabase, "create the database, or correct its name at the end of `store`")
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        of(FailureCause::NoRight, "grant the rights that docs/operations.md lists to the user of `store`")
+        of(
+            FailureCause::NoRight,
+            "grant the rights of docs/postgres.md, \"A user for solocron\", to the user of `store`; `store init` needs a user who may \
+             create a schema in the database",
+        )
     } else if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::INVALID_SCHEMA_NAME {
         of(
             FailureCause::NoTables,
             "make the tables: `solocron store init`, or by hand with what `solocron store init --sql` prints",
         )
     } else if *code == SqlState::DIVISION_BY_ZERO || *code == SqlState::LOCK_NOT_AVAILABLE {
-        // The statement of a swap fails with the first: see there.
-        "another transaction had locked the rows for more than a second: nothing was written".into()
+        // The first is the `1 / 0` in the statement of a swap: see `sql::SWAP`.
+        let why = "the server took more than a second to write, or to lock a row: nothing was written";
+        let look = "select pid, state, query from pg_stat_activity where state like 'idle in transaction%'";
+        Diagnosis::from(why).help(format!("look for a session that holds locks: `{look}`"))
+    } else {
+        said.into()
+    }
+}
+
+/// Returns what an error of the client library means. The library has no codes for them.
+fn of_client(said: &str) -> Diagnosis {
+    let of = |cause, help: &str| Diagnosis::of(cause, said).help(help);
+    if said.contains("password missing") {
+        of(FailureCause::PasswordMissing, "put the password into `store`: `postgres://USER:PASSWORD@host/db`")
+    } else if said.contains("does not support TLS") {
+        of(
+            FailureCause::NoTls,
+            "set up TLS on the server, or write `sslmode=prefer` in `store`: then nothing is verified",
+        )
+    } else if said.contains("UnknownIssuer") {
+        of(
+            FailureCause::Untrusted,
+            "name the authority's certificate in `store`: `sslrootcert=/etc/ssl/postgres-ca.pem`",
+        )
+    } else if said.contains("does not allow writes") {
+        Diagnosis::from(said).help("name the primary in `store`; if this is to be the primary, promote it")
     } else {
         said.into()
     }

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tokio_postgres::types::Type;
-
 use crate::store::{Concern, StoreError};
 
 use super::connection::PostgresConnector;
 
-/// Older servers were not tried.
+/// The oldest release that is accepted, PostgreSQL 13. The tests run on 15 only.
 const LEAST_VERSION: u32 = 130_000;
 
 /// The settings that matter, and what else the server tells about itself.
@@ -55,7 +53,7 @@ pub(super) async fn inspect(
 }
 
 async fn missing_rights(connector: &PostgresConnector) -> Result<Option<Concern>, StoreError> {
-    let rows = connector.query(RIGHTS, &[] as &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)]).await?;
+    let rows = connector.query(RIGHTS, &[]).await?;
     let missing = |row: &tokio_postgres::Row| {
         let text = |at| row.try_get::<_, String>(at).unwrap_or_default();
         format!("{} on solocron.{}", text(1), text(0))
@@ -64,7 +62,10 @@ async fn missing_rights(connector: &PostgresConnector) -> Result<Option<Concern>
     let what = "the user of the store lacks rights, so that requests are refused";
     Ok((!missing.is_empty()).then(|| {
         Concern::error(what, missing.join(", "))
-            .help("grant select, insert, update and delete on all tables of the schema solocron to it")
+            .help(
+                "run `grant usage on schema solocron to USER; grant select, insert, update, delete on all tables in schema solocron \
+                 to USER`",
+            )
     }))
 }
 
@@ -86,7 +87,7 @@ fn judge(facts: &BTreeMap<String, String>) -> Vec<Concern> {
             "the database cannot hold every character of names and outputs, so that ends of runs are refused";
         let found = format!("encoding {}", fact("server_encoding"));
         concerns.push(
-            Concern::error(what, found).help("make a database with `create database … encoding 'UTF8'`"),
+            Concern::error(what, found).help("make a database with `create database NAME template template0 encoding 'UTF8'`, and name it in `store`"),
         );
     }
     match (fact("standbys"), fact("synchronous")) {

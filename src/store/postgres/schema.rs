@@ -19,16 +19,19 @@ const LIMIT: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 ///
-/// If no server of the address accepts writes, or its user may not make them.
+/// If no server of the address accepts writes, if its user may not make the schema or the tables, or if they are not made within
+/// half a minute.
 pub async fn init_postgres(url: &PostgresUrl) -> Result<(), StoreError> {
     let address = Address::at(url)?;
-    let (client, driver) =
-        address.connect().await.map_err(|failure| StoreError::NotSent(failure.diagnosis))?;
+    let (client, driver) = address.connect().await.map_err(StoreError::NotSent)?;
     let moving = tokio::spawn(driver);
     let made = timeout(LIMIT, client.batch_execute(sql::SCHEMA)).await;
     moving.abort();
     let late = |_| {
-        let why = format!("no answer within {}: is a table locked?", format_duration(LIMIT));
+        let why = format!(
+            "the tables were not made within {}: another session may hold a lock on them, see pg_stat_activity",
+            format_duration(LIMIT)
+        );
         StoreError::Unknown(why.into())
     };
     made.map_err(late)?.map_err(|error| judge(&error).error)

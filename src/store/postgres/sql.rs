@@ -13,8 +13,9 @@ pub(super) const WAKES: &str = "solocron_wakes";
 /// The server's time in milliseconds at this point of the statement, and not when it began.
 const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000)::int8";
 
-/// The server's era. The timeline comes from the name of the log segment: after a promotion, the control file shows the former
-/// one for a while. A standby fails here.
+/// The server's era: system identifier and timeline. The timeline is read from the name of the log segment, because after a
+/// promotion the control file shows the former one for a while. On a standby this fails, so that it is never taken for the
+/// primary.
 const ERA: &str = "(select system_identifier::text from pg_control_system()) || '/' ||
     left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)";
 
@@ -39,10 +40,16 @@ pub(super) static READ: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Writes each cell whose version is the one that was read, in the same era and in time. Rows are locked in the order of their
-/// jobs, so that two statements do not wait for each other. A statement may wait for another one's rows: the time is checked
-/// again once they are written, and if it is over, nothing is. Nothing is written either where the newest heartbeat of the caller
-/// is not the one that it was told, or a later one: the server went back to older data.
+/// Writes each cell whose conditions hold: the version is the one that was read, the era is the same, and the server's clock is
+/// between the time of the decision and a second later. If the server lacks the newest heartbeat that it confirmed to the
+/// caller, it went back to older data, and nothing is written. Rows are locked in the order of their jobs, so that two
+/// statements do not deadlock. The statement may wait for a lock, so the time is checked again after the rows are written: if it
+/// is over for any cell, the division by zero in `in_time` undoes the whole statement.
+///
+/// Parameters: 1 cluster. Of each cell: 2 job, 3 and 4 version and nonce that were read (null: no cell), 5 era, 6 time of the
+/// decision, 7 new nonce, 8 record, 9 and 10 number and text of the newest entry, 11 hint (null: none). 12 and 13: jobs and numbers
+/// of entries to remove. 14 to 16: jobs, numbers and texts of entries to store. 17: how many are kept. 18 and 19: name and number
+/// of the caller's heartbeat (null: it sends none). Returns job and time of each cell that was written.
 pub(super) static SWAP: LazyLock<String> = LazyLock::new(|| {
     filled(
         "with server as materialized (select {now} as now, {era} as era, {settings}),
@@ -135,7 +142,7 @@ pub(super) static EXCHANGE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Stores a marker in place of the former one, if that is still there. Parameters: cluster, the former one, the new one.
+/// Stores a marker unless there is another one than the former. Parameters: cluster, the former one (null: none), the new one.
 pub(super) static MARKER: LazyLock<String> = LazyLock::new(|| {
     filled(
         "with server as materialized (select {now} as now, {settings})
@@ -195,7 +202,8 @@ pub(super) static LEAVE: LazyLock<String> = LazyLock::new(|| {
 /// Removes a slip, and returns its texts and whether it was still live. Parameters: cluster, slip, the longest ttl.
 pub(super) static COLLECT: LazyLock<String> = LazyLock::new(|| {
     filled(
-        "delete from solocron.slips where cluster = $1 and slip = $2
-         returning texts, until - {now} between 1 and $3",
+        "with server as materialized (select {settings})
+         delete from solocron.slips s using server where s.cluster = $1 and s.slip = $2
+         returning s.texts, s.until - {now} between 1 and $3",
     )
 });

@@ -8,8 +8,10 @@ use tokio::time::sleep;
 use tokio_postgres::AsyncMessage;
 use tracing::debug;
 
+use crate::store::Diagnosis;
+
 use super::connection::Address;
-use super::failures::{ConnectFailure, diagnose};
+use super::failures::diagnose;
 
 /// The pause between two attempts to listen.
 const RETRY: Duration = Duration::from_secs(1);
@@ -27,9 +29,9 @@ pub(super) fn listen(
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         while !tell.is_closed() {
-            if let Err(failure) = hear(&address, channel, &cluster, &tell).await {
+            if let Err(why) = hear(&address, channel, &cluster, &tell).await {
                 // That the server cannot be reached is logged elsewhere.
-                debug!(store = %label, %channel, error = %failure.diagnosis, "messages of other replicas are not received");
+                debug!(store = %label, %channel, error = %why, "messages of other replicas are not received");
             }
             tokio::select! {
                 () = tell.closed() => {}
@@ -45,7 +47,7 @@ async fn hear(
     channel: &str,
     cluster: &str,
     tell: &mpsc::Sender<String>,
-) -> Result<(), ConnectFailure> {
+) -> Result<(), Diagnosis> {
     let (client, mut driver) = address.connect().await?;
     let statement = format!("listen {channel}");
     let subscribe = client.batch_execute(&statement);
@@ -55,13 +57,13 @@ async fn hear(
         tokio::select! {
             () = tell.closed() => return Ok(()),
             listening = &mut subscribe, if !is_subscribed => {
-                listening.map_err(|error| ConnectFailure { diagnosis: diagnose(&error) })?;
+                listening.map_err(|error| diagnose(&error))?;
                 is_subscribed = true;
             }
             message = poll_fn(|context| driver.poll_message(context)) => {
                 match message {
                     None => return Ok(()),
-                    Some(Err(error)) => return Err(ConnectFailure { diagnosis: diagnose(&error) }),
+                    Some(Err(error)) => return Err(diagnose(&error)),
                     Some(Ok(AsyncMessage::Notification(notification))) => {
                         let (of, texts) = notification.payload().split_once('\n').unwrap_or_default();
                         if of == cluster {
