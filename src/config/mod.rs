@@ -31,7 +31,7 @@ pub use sections::replica::ReplicaSettings;
 pub use sections::shared::MIN_LEASE;
 pub use source::regular_file::{UnusableFile, read_private, read_regular, read_secret};
 pub use source::{LONGEST, Purpose, Source, SourceError, find, find_again};
-pub use store::postgres_url::{PostgresUrl, SslMode};
+pub use store::postgres_url::{PostgresHost, PostgresUrl, SslMode};
 pub use store::redis_url::{CertificateFiles, RedisUrl};
 pub use store::store_of_flag;
 pub use store::url::{LOCAL_STORE_FILE, StoreUrl, StoreUrlError};

@@ -10,6 +10,8 @@ mod message;
 mod protections;
 mod record;
 mod rules;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use deadline::{Deadline, Pace};
 pub use decide::decide;
@@ -20,6 +22,7 @@ pub use message::request::{
 };
 pub use protections::Protection;
 pub use record::codec::FieldError;
+pub(crate) use record::codec::fields_as_json;
 pub use record::history_entry::HistoryEntry;
 pub use record::leaps::{Leap, Leaps, Passed};
 pub use record::lease::Lease;

@@ -21,7 +21,7 @@ pub use exchange::{
     LONGEST_LINE, LONGEST_TTL, Marked, Marker, Notice, Peer, Pulse, SLIP_BYTES, SLIP_TEXTS, Slewed, Slip,
     StageTimes, Told, Wake,
 };
-use exchange::{STANDING_FIELDS, SlipLoad};
+use exchange::{MOST_BEATS, STANDING_FIELDS, SlipLoad};
 pub use local::LocalStore;
 pub(crate) use open::{StartLocal, file_of, open};
 pub(crate) use postgres::schema_sql;

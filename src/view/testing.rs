@@ -12,6 +12,7 @@ use crate::config::testing::config;
 use crate::job::{
     Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict,
 };
+use crate::lease::testing;
 use crate::lease::{Answer, Caller, Claim, Finish, Lease, Manual, Open, Renew, Request, ScheduleHash};
 use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
@@ -128,18 +129,7 @@ impl Bench {
 
     pub(crate) async fn caller(&self, node: &str) -> Caller {
         let pulse = self.store.pulse(None).await.expect("answers");
-        Caller {
-            node: self::node(node),
-            expect: pulse.now,
-            era: pulse.era,
-            calm: Duration::MAX,
-            latest_store_time: UtcMillis(0),
-            largest_lease: Duration::ZERO,
-            known_mark: None,
-            answered_mark: None,
-            leapt_from: None,
-            largest_fence: Fence(0),
-        }
+        Caller { calm: Duration::MAX, ..testing::caller(node, pulse.now, pulse.era) }
     }
 
     async fn submit(&self, job: &str, request: Request) -> Answer {

@@ -2,19 +2,19 @@
 //! returns, gone with its folder when the value is dropped. It never runs as root.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User, chown};
 use tempfile::TempDir;
 
-use super::redis_server::free_port;
+use super::redis_server::{free_port, wait_for_line};
 
 /// A server that is not ready by then never will be, however busy the machine.
 const START_DEADLINE: Duration = Duration::from_secs(60);
@@ -209,7 +209,7 @@ fn serve(folder: &Path, port: Option<u16>) -> Result<(Child, Mutex<Receiver<Stri
         .spawn()
         .expect("it was found");
     let log = BufReader::new(server.stderr.take().expect("it is piped"));
-    match wait_until_ready(log) {
+    match wait_for_line(log, "ready to accept", START_DEADLINE) {
         Ok(log) => Ok((server, Mutex::new(log))),
         Err(said) => {
             // An error says that it is gone already.
@@ -218,25 +218,6 @@ fn serve(folder: &Path, port: Option<u16>) -> Result<(Child, Mutex<Receiver<Stri
             Err(said)
         }
     }
-}
-
-/// Its log is read on after that, so that it never fills the pipe; ends with the server.
-fn wait_until_ready(log: impl BufRead + Send + 'static) -> Result<Receiver<String>, String> {
-    let (lines, heard) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in log.lines().map_while(Result::ok) {
-            let _ = lines.send(line);
-        }
-    });
-    let mut said = String::new();
-    while let Ok(line) = heard.recv_timeout(START_DEADLINE) {
-        if line.contains("ready to accept") {
-            return Ok(heard);
-        }
-        said += &line;
-        said.push('\n');
-    }
-    Err(said)
 }
 
 /// A program of the server, in a folder that it owns: it refuses to run as root.

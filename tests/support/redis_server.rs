@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -158,22 +158,34 @@ fn spawn(
         .spawn()
         .unwrap_or_else(|error| panic!("redis-server: {error}; try `apt-get install redis-server`"));
     let log = BufReader::new(child.stdout.take().expect("it is piped"));
+    let Err(said) = wait_for_line(log, "Ready to accept connections", START_DEADLINE) else {
+        return Ok(child);
+    };
+    let _ = child.kill();
+    child.wait().expect("the server is our child");
+    Err(said)
+}
+
+/// Waits until a server's log has a line with this text, and returns the rest of the log; or the log if it ends before, or says
+/// nothing for this long. Goes on reading until the server ends, so that the pipe never fills.
+pub(crate) fn wait_for_line(
+    log: impl BufRead + Send + 'static,
+    text: &str,
+    limit: Duration,
+) -> Result<Receiver<String>, String> {
     let (lines, heard) = mpsc::channel();
-    // Reads on after the server is ready, so that its log never fills the pipe; ends with the server.
     std::thread::spawn(move || {
         for line in log.lines().map_while(Result::ok) {
             let _ = lines.send(line);
         }
     });
     let mut said = String::new();
-    while let Ok(line) = heard.recv_timeout(START_DEADLINE) {
-        if line.contains("Ready to accept connections") {
-            return Ok(child);
+    while let Ok(line) = heard.recv_timeout(limit) {
+        if line.contains(text) {
+            return Ok(heard);
         }
         said += &line;
         said.push('\n');
     }
-    let _ = child.kill();
-    child.wait().expect("the server is our child");
     Err(said)
 }

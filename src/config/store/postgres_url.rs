@@ -42,13 +42,30 @@ impl SslMode {
     ];
 }
 
+/// A host of a PostgreSQL server, and its port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostgresHost {
+    /// A name or an address; an IPv6 address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for PostgresHost {
+    /// Writes it as in the URL.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
 /// The URL of a PostgreSQL database: `postgres://` or `postgresql://`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresUrl {
     shown: String,
     user: Option<String>,
     password: Option<String>,
-    hosts: Vec<(String, u16)>,
+    hosts: Vec<PostgresHost>,
     database: String,
     ssl_mode: SslMode,
     certificates: CertificateFiles,
@@ -81,7 +98,7 @@ impl PostgresUrl {
             None => (None, authority),
         };
         let (user, password) = login.map(login_of).transpose()?.unwrap_or_default();
-        let hosts: Vec<(String, u16)> = addresses.split(',').map(address).collect::<Result<_, _>>()?;
+        let hosts: Vec<PostgresHost> = addresses.split(',').map(address).collect::<Result<_, _>>()?;
         let database = database_of(database)?;
         let mut parsed = Self {
             shown: String::new(),
@@ -141,17 +158,13 @@ impl PostgresUrl {
             Some((user, _)) => format!("{user}:***@"),
             None => format!("{login}@"),
         });
-        let shown = |(host, port): &(String, u16)| match host.contains(':') {
-            true => format!("[{host}]:{port}"),
-            false => format!("{host}:{port}"),
-        };
-        let hosts: Vec<String> = self.hosts.iter().map(shown).collect();
+        let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
         let options = if options.is_empty() { String::new() } else { format!("?{options}") };
         format!("{scheme}://{}{}/{}{options}", login.unwrap_or_default(), hosts.join(","), self.database)
     }
 
-    /// Returns the hosts and their ports, in the order in which they are tried; IPv6 addresses without brackets.
-    pub fn hosts(&self) -> &[(String, u16)] {
+    /// Returns the hosts, in the order in which they are tried.
+    pub fn hosts(&self) -> &[PostgresHost] {
         &self.hosts
     }
 
@@ -184,16 +197,7 @@ impl PostgresUrl {
     pub fn is_elsewhere(&self) -> bool {
         let is_here =
             |host: &str| host.eq_ignore_ascii_case("localhost") || host.starts_with("127.") || host == "::1";
-        self.hosts.iter().any(|(host, _)| !is_here(host))
-    }
-
-    /// Whether the server's certificate is verified, at least its authority.
-    pub fn is_verified(&self) -> bool {
-        match self.ssl_mode {
-            SslMode::VerifyCa | SslMode::VerifyFull => true,
-            SslMode::Require => self.certificates.cacert.is_some(),
-            SslMode::Disable | SslMode::Prefer => false,
-        }
+        self.hosts.iter().any(|place| !is_here(&place.host))
     }
 
     /// Whether hints and wakes are published: `hints=off` saves the server its notifications.
@@ -235,7 +239,7 @@ fn login_of(login: &str) -> Result<UserAndPassword, StoreUrlError> {
     Ok((Some(plain(user)?), password.map(plain).transpose()?))
 }
 
-fn address(address: &str) -> Result<(String, u16), StoreUrlError> {
+fn address(address: &str) -> Result<PostgresHost, StoreUrlError> {
     let (host, port) = match address.strip_prefix('[').and_then(|v6| v6.find(']')) {
         Some(end) => address.split_at(end + 2),
         None => address.split_at(address.find(':').unwrap_or(address.len())),
@@ -255,7 +259,7 @@ fn address(address: &str) -> Result<(String, u16), StoreUrlError> {
     }
     check_host(host)?;
     let host = host.strip_prefix('[').and_then(|v6| v6.strip_suffix(']')).unwrap_or(host);
-    Ok((host.to_owned(), port))
+    Ok(PostgresHost { host: host.to_owned(), port })
 }
 
 fn database_of(part: &str) -> Result<String, StoreUrlError> {
@@ -313,7 +317,8 @@ mod tests {
     fn the_parts_are_read_and_the_password_is_never_shown() {
         let url = parsed("postgres://cron:s%40cret@a,b:6432,[::1]:7/jobs?sslmode=require&hints=off");
         assert_eq!((url.user(), url.password()), (Some("cron"), Some("s@cret")));
-        let hosts = [("a".to_owned(), 5432), ("b".to_owned(), 6432), ("::1".to_owned(), 7)];
+        let hosts = [("a", 5432), ("b", 6432), ("::1", 7)];
+        let hosts = hosts.map(|(host, port)| PostgresHost { host: host.to_owned(), port });
         assert_eq!(url.hosts(), hosts);
         assert_eq!((url.database(), url.ssl_mode(), url.publishes()), ("jobs", SslMode::Require, false));
         let shown = format!("{url} {url:?}");

@@ -20,6 +20,12 @@ pub struct FieldError {
 /// Stored fields by name.
 type RecordFields = BTreeMap<String, String>;
 
+/// Writes the fields of a record or an entry as JSON, as stores of tables keep them.
+pub(crate) fn fields_as_json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let fields: BTreeMap<&str, String> = fields.into_iter().collect();
+    serde_json::to_string(&fields).expect("texts are plain JSON")
+}
+
 fn text<T: ToString>(value: Option<&T>) -> String {
     value.map_or_else(String::new, ToString::to_string)
 }

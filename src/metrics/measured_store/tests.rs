@@ -10,8 +10,9 @@ use tokio::sync::mpsc;
 
 use crate::hold::lease_file::entry::tests::lease;
 use crate::job::Outcome;
-use crate::job::{Fence, JobName, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, Verdict};
-use crate::lease::{Abandon, Answer, Caller, Claim, Era, Record, Renew, Reply, Request, ScheduleHash};
+use crate::job::{Fence, JobName, RunId, Tick, Verdict};
+use crate::lease::testing;
+use crate::lease::{Abandon, Answer, Era, Record, Renew, Reply, Request};
 use crate::metrics::samples::SampleValue;
 use crate::store::{
     Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, Pulse, Replied, Slip, Store,
@@ -133,34 +134,7 @@ fn job() -> JobName {
 }
 
 fn claim() -> Request {
-    let caller = Caller {
-        node: NodeName::parse("n").expect("a name"),
-        expect: NOW,
-        era: Era::default(),
-        calm: Duration::ZERO,
-        latest_store_time: UtcMillis(0),
-        largest_lease: Duration::ZERO,
-        known_mark: None,
-        answered_mark: None,
-        leapt_from: None,
-        largest_fence: Fence(0),
-    };
-    Request::Claim(Claim {
-        caller,
-        run: RunId::new(),
-        tick: Tick(NOW),
-        prev: None,
-        gap: None,
-        gap_reason: Reason::NoReplica,
-        schedule_hash: ScheduleHash::default(),
-        lease: Duration::from_secs(30),
-        start_deadline: Duration::from_secs(60),
-        overlap: Overlap::Skip,
-        on_interrupt: OnInterrupt::Skip,
-        catch_up: false,
-        wall: NOW,
-        unfit: None,
-    })
+    Request::Claim(testing::claim(testing::caller("n", NOW, Era::default()), Tick(NOW)))
 }
 
 fn renewal() -> Request {

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::sync::mpsc;
 
-use crate::job::{JobName, format_duration};
+use crate::job::JobName;
 use crate::lease::{Record, Reply, Request};
 use crate::store::network::batcher::{BatchPolicy, Batcher};
 use crate::store::{
@@ -26,77 +25,36 @@ use super::{Channel, ConfirmedBeat, Engine, NoteKind, Put, RequestLane, publishe
 /// How long a request may take, with all its exchanges.
 const REQUEST_LIMIT: Duration = Duration::from_secs(4);
 
-/// How many messages of a channel wait to be processed. Further ones are dropped.
-const WAITING: usize = 8_192;
-
 /// A cluster's store over an engine.
 pub(crate) struct CasStore<E: Engine> {
-    shared: Arc<Shared<E>>,
+    /// Shared with the batches of requests.
+    decider: Arc<Decider<E>>,
     claims: Batcher<(JobName, Request)>,
     finishes: Batcher<(JobName, Request)>,
 }
 
-/// What the batches of requests share with the store.
-struct Shared<E> {
-    engine: E,
-    memory: CellMemory,
-    clock: Box<dyn Clock>,
-}
-
 impl<E: Engine> fmt::Debug for CasStore<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CasStore").field("engine", &self.shared.engine).finish_non_exhaustive()
-    }
-}
-
-impl<E: Engine> Shared<E> {
-    /// Decides requests within the limit. Those that have no reply by then are dropped.
-    async fn decide(&self, lane: RequestLane, limit: Duration, requests: Vec<Asked>) {
-        let decider = Decider { engine: &self.engine, memory: &self.memory, clock: &*self.clock };
-        let _ = timeout(limit, decider.decide_all(lane, requests)).await;
-    }
-
-    /// Decides requests, and returns their replies.
-    async fn replies(
-        &self,
-        lane: RequestLane,
-        limit: Duration,
-        requests: Vec<(JobName, Request)>,
-    ) -> Vec<Replied> {
-        let (asked, replies): (Vec<Asked>, Vec<_>) = requests
-            .into_iter()
-            .map(|request| {
-                let (reply_to, reply) = oneshot::channel();
-                ((request, reply_to), reply)
-            })
-            .unzip();
-        self.decide(lane, limit, asked).await;
-        let late = || StoreError::Unknown(format!("no answer within {}", format_duration(limit)).into());
-        replies.into_iter().map(|mut reply| reply.try_recv().unwrap_or_else(|_| Err(late()))).collect()
-    }
-
-    /// Decides one request.
-    async fn reply(&self, lane: RequestLane, limit: Duration, request: (JobName, Request)) -> Replied {
-        self.replies(lane, limit, vec![request]).await.pop().expect("there are as many replies as requests")
+        f.debug_struct("CasStore").field("engine", &self.decider.engine).finish_non_exhaustive()
     }
 }
 
 impl<E: Engine> CasStore<E> {
     /// Starts with this engine. Needs a running Tokio runtime.
     pub(crate) fn start(engine: E, clock: Box<dyn Clock>) -> Self {
-        let shared = Arc::new(Shared { engine, memory: CellMemory::default(), clock });
+        let decider = Arc::new(Decider { engine, memory: CellMemory::default(), clock });
         let batcher = |policy| {
-            let shared = Arc::clone(&shared);
+            let decider = Arc::clone(&decider);
             Batcher::start(policy, MOST, move |requests: Vec<Asked>| {
-                let shared = Arc::clone(&shared);
-                Box::pin(async move { shared.decide(RequestLane::Others, REQUEST_LIMIT, requests).await })
+                let decider = Arc::clone(&decider);
+                Box::pin(async move { decider.decide(RequestLane::Others, REQUEST_LIMIT, requests).await })
             })
         };
-        Self { claims: batcher(BatchPolicy::CLAIMS), finishes: batcher(BatchPolicy::FINISHES), shared }
+        Self { claims: batcher(BatchPolicy::CLAIMS), finishes: batcher(BatchPolicy::FINISHES), decider }
     }
 
     fn engine(&self) -> &E {
-        &self.shared.engine
+        &self.decider.engine
     }
 }
 
@@ -113,9 +71,9 @@ impl<E: Engine> Store for CasStore<E> {
                 Request::Finish(_) => self.finishes.submit(asked).await,
                 Request::Renew(renew) => {
                     let limit = renew.answer_limit().min(REQUEST_LIMIT);
-                    self.shared.reply(RequestLane::Renewals, limit, asked).await
+                    self.decider.reply(RequestLane::Renewals, limit, asked).await
                 }
-                _ => self.shared.reply(RequestLane::Others, REQUEST_LIMIT, asked).await,
+                _ => self.decider.reply(RequestLane::Others, REQUEST_LIMIT, asked).await,
             }
         })
     }
@@ -125,7 +83,7 @@ impl<E: Engine> Store for CasStore<E> {
             let mut replies = Vec::with_capacity(requests.len());
             for together in requests.chunks(MOST) {
                 let decided =
-                    self.shared.replies(RequestLane::Others, REQUEST_LIMIT, together.to_vec()).await;
+                    self.decider.replies(RequestLane::Others, REQUEST_LIMIT, together.to_vec()).await;
                 let of_all = |error: &&StoreError| !matches!(error, StoreError::Refused(_));
                 let failed =
                     decided.iter().filter_map(|replied| replied.as_ref().err()).find(of_all).cloned();
@@ -141,7 +99,7 @@ impl<E: Engine> Store for CasStore<E> {
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
         Box::pin(async move {
-            let Shared { engine, memory, clock } = &*self.shared;
+            let Decider { engine, memory, clock } = &*self.decider;
             let pulse = heartbeats::pulse(engine, beat).await?;
             memory.saw(pulse.now, clock.boot());
             if let Some(beat) = beat {
@@ -156,7 +114,7 @@ impl<E: Engine> Store for CasStore<E> {
     }
 
     fn hints(&self) -> mpsc::Receiver<Hint> {
-        self.receive(Channel::Hints, published::read_hint)
+        self.engine().listen(Channel::Hints, published::read_hint)
     }
 
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>> {
@@ -237,7 +195,7 @@ impl<E: Engine> Store for CasStore<E> {
     }
 
     fn wakes(&self) -> mpsc::Receiver<Wake> {
-        self.receive(Channel::Wakes, |text| text.parse().ok())
+        self.engine().listen(Channel::Wakes, |text| text.parse().ok())
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {
@@ -250,31 +208,5 @@ impl<E: Engine> Store for CasStore<E> {
 
     fn label(&self) -> String {
         self.engine().label()
-    }
-}
-
-impl<E: Engine> CasStore<E> {
-    /// Receives what can be parsed of a channel.
-    fn receive<T: Send + 'static>(
-        &self,
-        channel: Channel,
-        parse: impl Fn(&str) -> Option<T> + Send + 'static,
-    ) -> mpsc::Receiver<T> {
-        let (tell, told) = mpsc::channel(WAITING);
-        let mut texts = self.engine().listen(channel);
-        tokio::spawn(async move {
-            loop {
-                let text = tokio::select! {
-                    () = tell.closed() => return,
-                    text = texts.recv() => text,
-                };
-                let Some(text) = text else { return };
-                if let Some(value) = parse(&text) {
-                    // If the receiver is full, the value is dropped.
-                    let _ = tell.try_send(value);
-                }
-            }
-        });
-        told
     }
 }

@@ -89,19 +89,13 @@ impl JobCell {
     }
 }
 
-/// Writes the fields of a record or an entry as JSON.
-pub(crate) fn to_json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
-    let fields: BTreeMap<&str, String> = fields.into_iter().collect();
-    serde_json::to_string(&fields).expect("texts are plain JSON")
-}
-
-/// Parses a record that was written by [`to_json`].
+/// Parses a record from its fields as JSON.
 pub(crate) fn record_of(job: &JobName, text: &str) -> Result<Record, StoreError> {
     let fields = fields_of(job, text)?;
     Record::from_fields(&fields).map_err(|error| damaged(job, format!("record of job `{job}`: {error}")))
 }
 
-/// Parses an entry that was written by [`to_json`].
+/// Parses an entry from its fields as JSON.
 pub(crate) fn entry_of(job: &JobName, text: &str) -> Result<HistoryEntry, StoreError> {
     let fields = fields_of(job, text)?;
     HistoryEntry::from_fields(&fields)

@@ -7,10 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::job::{JobName, NodeName};
 use crate::lease::{Era, LeaseInstant, Memory, Server};
-use crate::store::{
-    Answered, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Feed, FeedId, FeedLine, Marker, Slip, SlipLoad,
-    StoreError,
-};
+use crate::store::{Answered, Concern, Feed, FeedId, FeedLine, Marker, Slip, SlipLoad, StoreError};
 use crate::time::UtcMillis;
 
 use super::{CellSwap, Channel, JobCell, NumberedEntry};
@@ -66,15 +63,6 @@ impl NoteKind {
             Self::Notices => "notices",
             Self::Jobs => "jobs",
             Self::Marker => "marker",
-        }
-    }
-
-    /// Returns after how many milliseconds a text is removed; `None` if it never is.
-    pub(crate) const fn forgotten_after(self) -> Option<i64> {
-        match self {
-            Self::Nodes => Some(FORGET_NODES_MS),
-            Self::Notices => Some(FORGET_NOTICES_MS),
-            Self::Jobs | Self::Marker => None,
         }
     }
 }
@@ -179,9 +167,9 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug + 'static {
     /// Returns and removes what was left in a slip, oldest first.
     fn collect<'a>(&'a self, slip: &'a Slip) -> Answered<'a, Vec<String>>;
 
-    /// Receives what is published to this cluster on a channel, until the receiver is dropped. An engine without channels
-    /// closes the receiver at once.
-    fn listen(&self, channel: Channel) -> mpsc::Receiver<String>;
+    /// Receives what is published to this cluster on a channel and can be parsed, until the receiver is dropped. An engine
+    /// without channels closes the receiver at once.
+    fn listen<T: Send + 'static>(&self, channel: Channel, parse: fn(&str) -> Option<T>) -> mpsc::Receiver<T>;
 
     /// Returns all findings about how the server is set up; without `rights` only those that do not concern this client.
     fn inspect(&self, rights: bool) -> Answered<'_, Vec<Concern>>;

@@ -3,13 +3,12 @@
 use uuid::Uuid;
 
 use crate::job::JobName;
-use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marker, Notice, Peer, Pulse, StoreError, Told};
+use crate::store::{
+    Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, MOST_BEATS, Marker, Notice, Peer, Pulse, StoreError, Told,
+};
 use crate::time::UtcMillis;
 
 use super::{Engine, Note, NoteKind, Put, ServerMoment};
-
-/// No cluster has had more heartbeats: a larger number was not written by solocron.
-const MOST_BEATS: u64 = 999_999_999_999_999;
 
 /// Sends a heartbeat, if there is one, and returns what the server knew before.
 pub(super) async fn pulse<E: Engine>(engine: &E, beat: Option<&Beat>) -> Result<Pulse, StoreError> {

@@ -15,7 +15,7 @@ mod testing;
 mod tests;
 
 pub(super) use cas_store::CasStore;
-pub(super) use cell::{CellSwap, JobCell, NumberedEntry, entry_of, record_of, to_json};
+pub(super) use cell::{CellSwap, JobCell, NumberedEntry, entry_of, record_of};
 pub(super) use engine::{
     ConfirmedBeat, Engine, Exchanged, Note, NoteKind, Put, ReadCells, RequestLane, ServerMoment,
 };

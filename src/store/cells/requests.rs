@@ -1,17 +1,19 @@
 //! Requests on their way to their answers: read, decided here, and swapped, many of them together.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::job::JobName;
-use crate::lease::{CellExchange, Era, ExchangeStep, Remembered, Reply, Request, Server, Swap};
+use crate::job::{JobName, format_duration};
+use crate::lease::{CellExchange, ExchangeStep, Remembered, Reply, Request, Server, Swap};
 use crate::store::{Diagnosis, Hint, KEPT_ENTRIES, Replied, StoreError};
-use crate::time::{BootInstant, Clock, UtcMillis};
+use crate::time::{BootInstant, Clock};
 
 use super::memory::{CellMemory, Written};
-use super::{CellSwap, Engine, JobCell, RequestLane, published};
+use super::{CellSwap, Engine, JobCell, NumberedEntry, RequestLane, ServerMoment, published};
 
 /// At most this many requests share a round trip.
 pub(super) const MOST: usize = 32;
@@ -25,8 +27,9 @@ struct OpenRequest {
     request: Request,
     exchange: CellExchange,
     step: ExchangeStep,
-    /// The cell that the next swap replaces.
+    /// The cell that the next swap replaces, and the job's history if that is needed.
     present: Option<JobCell>,
+    history: Option<Vec<NumberedEntry>>,
     begun: BootInstant,
     /// When the last swap was sent.
     swap_sent: BootInstant,
@@ -35,24 +38,56 @@ struct OpenRequest {
 }
 
 /// Decides requests of one server, for one process.
-pub(super) struct Decider<'a, E> {
-    pub(super) engine: &'a E,
-    pub(super) memory: &'a CellMemory,
-    pub(super) clock: &'a dyn Clock,
+pub(super) struct Decider<E> {
+    pub(super) engine: E,
+    pub(super) memory: CellMemory,
+    pub(super) clock: Box<dyn Clock>,
 }
 
-impl<E: Engine> Decider<'_, E> {
+impl<E: Engine> Decider<E> {
     /// Decides requests in their order, and sends the reply to each as soon as it has one. Requests on one job follow each
-    /// other.
-    pub(super) async fn decide_all(&self, lane: RequestLane, mut requests: Vec<Asked>) {
-        while !requests.is_empty() {
-            let later = requests.split_off(first_of_different_jobs(&requests));
-            self.decide(lane, std::mem::replace(&mut requests, later)).await;
-        }
+    /// other. Those that have no reply within the limit are dropped.
+    pub(super) async fn decide(&self, lane: RequestLane, limit: Duration, mut requests: Vec<Asked>) {
+        let deciding = async {
+            while !requests.is_empty() {
+                let later = requests.split_off(first_of_different_jobs(&requests));
+                self.decide_together(lane, std::mem::replace(&mut requests, later)).await;
+            }
+        };
+        let _ = timeout(limit, deciding).await;
+    }
+
+    /// Decides requests, and returns their replies.
+    pub(super) async fn replies(
+        &self,
+        lane: RequestLane,
+        limit: Duration,
+        requests: Vec<(JobName, Request)>,
+    ) -> Vec<Replied> {
+        let (asked, replies): (Vec<Asked>, Vec<_>) = requests
+            .into_iter()
+            .map(|request| {
+                let (reply_to, reply) = oneshot::channel();
+                ((request, reply_to), reply)
+            })
+            .unzip();
+        self.decide(lane, limit, asked).await;
+        let late = || StoreError::Unknown(format!("no answer within {}", format_duration(limit)).into());
+        replies.into_iter().map(|mut reply| reply.try_recv().unwrap_or_else(|_| Err(late()))).collect()
+    }
+
+    /// Decides one request.
+    pub(super) async fn reply(
+        &self,
+        lane: RequestLane,
+        limit: Duration,
+        request: (JobName, Request),
+    ) -> Replied {
+        self.replies(lane, limit, vec![request]).await.pop().expect("there are as many replies as requests")
     }
 
     /// Decides requests on different jobs together.
-    async fn decide(&self, lane: RequestLane, requests: Vec<Asked>) {
+    async fn decide_together(&self, lane: RequestLane, requests: Vec<Asked>) {
         let mut open: Vec<_> = requests.into_iter().map(|asked| self.begin(asked)).collect();
         while !open.is_empty() {
             self.read(lane, &mut open).await;
@@ -71,12 +106,14 @@ impl<E: Engine> Decider<'_, E> {
             None => ExchangeStep::Read,
             Some((Written { cell, era }, store_time)) => {
                 let remembered = Remembered { record: &cell.record, version: cell.version, era };
-                exchange.begin(&request, Some(remembered), &estimate(*store_time, era.clone()))
+                let estimate = ServerMoment { now: *store_time, era: era.clone() }.server();
+                exchange.begin(&request, Some(remembered), &estimate)
             }
         };
         let present = known.map(|(written, _)| written.cell);
         let (begun, swap_sent) = (now, now);
-        OpenRequest { job, request, exchange, step, present, begun, swap_sent, reply: None, reply_to }
+        let (history, reply) = (None, None);
+        OpenRequest { job, request, exchange, step, present, history, begun, swap_sent, reply, reply_to }
     }
 
     async fn read(&self, lane: RequestLane, open: &mut [OpenRequest]) {
@@ -100,58 +137,47 @@ impl<E: Engine> Decider<'_, E> {
     }
 
     async fn swap(&self, lane: RequestLane, open: &mut [OpenRequest]) {
+        self.read_histories(open).await;
         let mut open: Vec<_> = open.iter_mut().filter(|request| request.swap().is_some()).collect();
         if open.is_empty() {
             return;
         }
-        let histories = match self.histories(&open).await {
-            Ok(histories) => histories,
-            Err(error) => return fail(&mut open, &error),
-        };
-        let mut swaps = Vec::with_capacity(open.len());
-        let mut sent = Vec::with_capacity(open.len());
-        for (request, history) in open.into_iter().zip(histories) {
-            match history.transpose() {
-                Ok(history) => {
-                    swaps.push(request.cell_swap(history));
-                    sent.push(request);
-                }
-                Err(error) => request.reply = Some(Err(error)),
-            }
-        }
-        let now = self.clock.boot();
-        sent.iter_mut().for_each(|request| request.swap_sent = now);
+        let swaps: Vec<CellSwap> = open.iter_mut().map(|request| request.cell_swap()).collect();
+        let sent = self.clock.boot();
+        open.iter_mut().for_each(|request| request.swap_sent = sent);
         let beat = self.memory.beat();
         let written = match self.engine.swap(lane, &swaps, beat.as_ref()).await {
             Ok(written) => written,
-            Err(error) => return fail(&mut sent, &error),
+            Err(error) => return fail(&mut open, &error),
         };
-        for ((request, swap), written) in sent.into_iter().zip(swaps).zip(written) {
+        let now = self.clock.boot();
+        for ((request, swap), written) in open.into_iter().zip(swaps).zip(written) {
             if let Some(at) = written {
-                self.memory.saw(at, self.clock.boot());
+                self.memory.saw(at, now);
                 self.memory.wrote(swap.job, swap.cell, swap.conditions.era);
             }
             request.step = request.exchange.swapped(written);
         }
     }
 
-    /// Returns the whole history of each job for whose decision it is needed. It belongs to the cell that was read if the
-    /// swap finds that cell.
-    async fn histories(
-        &self,
-        open: &[&mut OpenRequest],
-    ) -> Result<Vec<Option<Result<Vec<super::NumberedEntry>, StoreError>>>, StoreError> {
-        let needs = |request: &OpenRequest| {
-            request
-                .swap()
-                .is_some_and(|swap| JobCell::needs_history(request.present.as_ref(), &swap.decision))
+    /// Reads the whole history of each job for whose decision it is needed. It belongs to the cell that was read if the swap
+    /// finds that cell.
+    async fn read_histories(&self, open: &mut [OpenRequest]) {
+        let mut open: Vec<_> = open.iter_mut().filter(|request| request.needs_history()).collect();
+        if open.is_empty() {
+            return;
+        }
+        let jobs: Vec<JobName> = open.iter().map(|request| request.job.clone()).collect();
+        let histories = match self.engine.entries(&jobs, KEPT_ENTRIES).await {
+            Ok(histories) => histories,
+            Err(error) => return fail(&mut open, &error),
         };
-        let jobs: Vec<JobName> =
-            open.iter().filter(|request| needs(request)).map(|request| request.job.clone()).collect();
-        let read =
-            if jobs.is_empty() { Vec::new() } else { self.engine.entries(&jobs, KEPT_ENTRIES).await? };
-        let mut read = read.into_iter();
-        Ok(open.iter().map(|request| if needs(request) { read.next() } else { None }).collect())
+        for (request, history) in open.into_iter().zip(histories) {
+            match history {
+                Ok(history) => request.history = Some(history),
+                Err(error) => request.reply = Some(Err(error)),
+            }
+        }
     }
 }
 
@@ -168,6 +194,10 @@ impl OpenRequest {
         }
     }
 
+    fn needs_history(&self) -> bool {
+        self.swap().is_some_and(|swap| JobCell::needs_history(self.present.as_ref(), &swap.decision))
+    }
+
     fn read(&mut self, cell: Option<JobCell>, server: &Server) {
         let (record, version) =
             (cell.as_ref().map(|cell| &cell.record), cell.as_ref().map(|cell| cell.version));
@@ -175,7 +205,8 @@ impl OpenRequest {
         self.present = cell;
     }
 
-    fn cell_swap(&self, history: Option<Vec<super::NumberedEntry>>) -> CellSwap {
+    fn cell_swap(&mut self) -> CellSwap {
+        let history = self.history.take();
         let Swap { conditions, decision } = self.swap().expect("only such requests are swapped");
         let nonce = Uuid::new_v4().as_u64_pair().0;
         let (cell, entries, removed) = JobCell::after(self.present.as_ref(), decision, history, nonce);
@@ -214,11 +245,6 @@ impl OpenRequest {
 
 fn fail(open: &mut [&mut OpenRequest], error: &StoreError) {
     open.iter_mut().for_each(|request| request.reply = Some(Err(error.clone())));
-}
-
-/// Returns the state by which a request is decided from what is remembered.
-fn estimate(now: UtcMillis, era: Era) -> Server {
-    super::ServerMoment { now, era }.server()
 }
 
 /// Returns how many of the first requests are on different jobs and may share a round trip.

@@ -190,7 +190,7 @@ impl Engine for MemoryEngine {
         unreachable!("no test collects texts")
     }
 
-    fn listen(&self, _: Channel) -> mpsc::Receiver<String> {
+    fn listen<T: Send + 'static>(&self, _: Channel, _: fn(&str) -> Option<T>) -> mpsc::Receiver<T> {
         mpsc::channel(1).1
     }
 

@@ -3,12 +3,11 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use proptest::prelude::*;
 
-use crate::job::{
-    Cause, Fence, JobName, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict,
-};
+use crate::job::{Cause, JobName, NodeName, Outcome, Reason, RunId, Tick, Verdict};
+use crate::lease::testing;
 use crate::lease::{
     Abandon, Answer, Caller, Claim, Decision, Era, Finish, HistoryEntry, Leap, Lease, Passed, Record, Renew,
-    Reply, Request, ScheduleHash, Version,
+    Reply, Request, Version,
 };
 use crate::store::{Beat, Store, StoreError, Told};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
@@ -65,34 +64,9 @@ fn store(engine: &MemoryEngine) -> CasStore<MemoryEngine> {
 }
 
 fn claim(run: RunId, tick: UtcMillis) -> Request {
-    let caller = Caller {
-        node: node(),
-        expect: NOW,
-        era: Era("e1".into()),
-        calm: Duration::from_secs(3_600),
-        latest_store_time: UtcMillis(0),
-        largest_lease: LEASE,
-        known_mark: None,
-        answered_mark: None,
-        leapt_from: None,
-        largest_fence: Fence(0),
-    };
-    Request::Claim(Claim {
-        caller,
-        run,
-        tick: Tick(tick),
-        prev: None,
-        gap: None,
-        gap_reason: Reason::NoReplica,
-        schedule_hash: ScheduleHash::default(),
-        lease: LEASE,
-        start_deadline: Duration::from_secs(60),
-        overlap: Overlap::Skip,
-        on_interrupt: OnInterrupt::Skip,
-        catch_up: false,
-        wall: NOW,
-        unfit: None,
-    })
+    let caller = testing::caller("n", NOW, Era("e1".into()));
+    let caller = Caller { calm: Duration::from_secs(3_600), largest_lease: LEASE, ..caller };
+    Request::Claim(Claim { run, ..testing::claim(caller, Tick(tick)) })
 }
 
 fn lease(engine: &MemoryEngine) -> Lease {

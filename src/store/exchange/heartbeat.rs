@@ -11,6 +11,9 @@ use crate::time::UtcMillis;
 /// A replica is live while its last heartbeat is no older than this.
 pub const LIVE_FOR: Duration = Duration::from_secs(4);
 
+/// No cluster has had more heartbeats: a larger number was not written by solocron.
+pub(crate) const MOST_BEATS: u64 = 999_999_999_999_999;
+
 /// A heartbeat: what a replica reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {

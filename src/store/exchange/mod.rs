@@ -11,6 +11,7 @@ mod wake;
 
 pub use feed::{Feed, FeedId, FeedLine, LONGEST_LINE};
 pub use glance::{GLANCED_ENTRIES, JobGlance};
+pub(crate) use heartbeat::MOST_BEATS;
 pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
 pub use hint::{Hint, Marked};
 pub(crate) use slip::SlipLoad;

@@ -3,13 +3,10 @@
 use rusqlite::{OptionalExtension, params};
 
 use crate::job::JobName;
-use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marker, Notice, Peer};
+use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, MOST_BEATS, Marker, Notice, Peer};
 use crate::time::UtcMillis;
 
 use super::tables::{TableError, Tables};
-
-/// No cluster has had more heartbeats: a larger number was not written by solocron.
-const MOST_BEATS: i64 = 999_999_999_999_999;
 
 impl Tables<'_> {
     /// Returns every replica with a heartbeat within the last hour, by name.
@@ -39,7 +36,7 @@ impl Tables<'_> {
                 "SELECT COALESCE(MAX(count), 0) FROM (SELECT {count} AS count FROM nodes WHERE cluster = ?1)
                  WHERE typeof(count) = 'integer' AND count BETWEEN 0 AND ?2"
             ))?
-            .query_row(params![self.cluster.as_str(), MOST_BEATS], |row| row.get(0))?;
+            .query_row(params![self.cluster.as_str(), MOST_BEATS.cast_signed()], |row| row.get(0))?;
         Ok(newest.unsigned_abs())
     }
 

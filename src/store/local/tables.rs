@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::job::{ClusterName, JobName};
-use crate::lease::{Decision, FieldError, HistoryEntry, Record, Reply, Request, Server, decide};
+use crate::lease::{
+    Decision, FieldError, HistoryEntry, Record, Reply, Request, Server, decide, fields_as_json,
+};
 use crate::store::{Diagnosis, FailureCause, KEPT_ENTRIES, Replied, StoreError};
 
 /// A failure inside a transaction, which is then rolled back.
@@ -83,7 +85,7 @@ impl Tables<'_> {
         {
             self.connection
                 .prepare_cached("INSERT OR REPLACE INTO records (cluster, job, fields) VALUES (?1, ?2, ?3)")?
-                .execute(params![self.cluster.as_str(), job.as_str(), json(record.to_fields())])?;
+                .execute(params![self.cluster.as_str(), job.as_str(), fields_as_json(record.to_fields())])?;
         }
         if !decision.retracted.is_empty() {
             self.retract(job, &decision)?;
@@ -162,7 +164,7 @@ impl Tables<'_> {
     fn append(&self, job: &JobName, entry: &HistoryEntry) -> Result<(), TableError> {
         self.connection
             .prepare_cached("INSERT INTO entries (cluster, job, fields) VALUES (?1, ?2, ?3)")?
-            .execute(params![self.cluster.as_str(), job.as_str(), json(entry.to_fields())])?;
+            .execute(params![self.cluster.as_str(), job.as_str(), fields_as_json(entry.to_fields())])?;
         self.connection
             .prepare_cached(
                 "DELETE FROM entries WHERE cluster = ?1 AND job = ?2 AND id <= (
@@ -216,9 +218,4 @@ impl Tables<'_> {
 fn entry(job: &JobName, text: &str) -> Result<HistoryEntry, TableError> {
     let fields: Columns = serde_json::from_str(text).map_err(|error| TableError::Json(job.clone(), error))?;
     HistoryEntry::from_fields(&fields).map_err(|error| TableError::Field(job.clone(), error))
-}
-
-fn json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
-    let fields: BTreeMap<&str, String> = fields.into_iter().collect();
-    serde_json::to_string(&fields).expect("texts are plain JSON")
 }

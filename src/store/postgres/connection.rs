@@ -1,23 +1,21 @@
-//! A connection that is either up or known to be down: a call made while it is down fails at once. Any doubt about the
-//! server drops the connection, so that the next one looks for the primary again.
+//! Connections to the host that takes writes. Any doubt about the server drops the connection, so that the next one looks for
+//! the primary again.
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_postgres::config::{SslMode as SslRequest, TargetSessionAttrs};
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, Row, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
-use tokio_util::task::AbortOnDropHandle;
-use tracing::debug;
 
-use crate::config::{PostgresUrl, SslMode};
+use crate::config::{PostgresHost, PostgresUrl, SslMode};
 use crate::job::format_duration;
+use crate::store::network::kept::{Kept, Live};
 use crate::store::network::tls::{self, Verification};
 use crate::store::{Diagnosis, StoreError};
 
@@ -32,15 +30,12 @@ const READY_MARGIN: Duration = Duration::from_millis(250);
 /// How long to wait for an answer: less than the renewal interval of the default lease.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection over which nothing was heard for this long while somebody waited is doubted: less than the shortest lease lets a
-/// renewal wait.
+/// If a caller gives up after at least this time, and no answer arrived over the connection meanwhile, the connection is dropped.
+/// A renewal of the shortest lease waits longer than this.
 const DOUBT_AFTER: Duration = Duration::from_millis(500);
 
 /// Probe an idle connection this often, so that a vanished server is noticed between ticks.
 const KEEPALIVE: Duration = Duration::from_secs(5);
-
-/// The pauses between connection attempts grow from the first to the second.
-const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// A parameter of a statement, and its type.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -61,16 +56,8 @@ pub(super) type Driver =
 impl Address {
     /// Returns the server at this URL. Reads certificates now.
     pub(super) fn at(url: &PostgresUrl) -> Result<Self, StoreError> {
-        let verification = match url.ssl_mode() {
-            SslMode::VerifyFull => Verification::Full,
-            SslMode::VerifyCa => Verification::Authority,
-            // As in libpq, a file of authorities is used where there is one.
-            SslMode::Require if url.certificates().cacert.is_some() => Verification::Authority,
-            SslMode::Disable | SslMode::Prefer | SslMode::Require => Verification::None,
-        };
-        let tls = MakeRustlsConnect::new(tls::client_config(url, url.certificates(), verification)?);
-        let host = |(host, port): &(String, u16)| (format!("{host}:{port}"), config(url, host, *port));
-        let hosts = url.hosts().iter().map(host).collect();
+        let tls = MakeRustlsConnect::new(tls::client_config(url, url.certificates(), verification(url))?);
+        let hosts = url.hosts().iter().map(|place| (place.to_string(), config(url, place))).collect();
         Ok(Self { hosts, tls })
     }
 
@@ -97,12 +84,23 @@ impl Address {
     }
 }
 
+/// Returns how the certificate of the server at this URL is verified.
+pub(super) fn verification(url: &PostgresUrl) -> Verification {
+    match url.ssl_mode() {
+        SslMode::VerifyFull => Verification::Full,
+        SslMode::VerifyCa => Verification::Authority,
+        // As in libpq, a file of authorities is used where there is one.
+        SslMode::Require if url.certificates().cacert.is_some() => Verification::Authority,
+        SslMode::Disable | SslMode::Prefer | SslMode::Require => Verification::None,
+    }
+}
+
 /// Returns how to connect to one host of the URL.
-fn config(url: &PostgresUrl, host: &str, port: u16) -> Config {
+fn config(url: &PostgresUrl, place: &PostgresHost) -> Config {
     let mut config = Config::new();
     config
-        .host(host)
-        .port(port)
+        .host(&place.host)
+        .port(place.port)
         .dbname(url.database())
         .application_name("solocron")
         .target_session_attrs(TargetSessionAttrs::ReadWrite)
@@ -123,51 +121,32 @@ fn config(url: &PostgresUrl, host: &str, port: u16) -> Config {
     config
 }
 
-#[derive(Clone)]
-enum PostgresState {
-    Down(Diagnosis),
-    Up(Arc<PostgresConnection>),
-}
-
-/// A connection that is up.
-struct PostgresConnection {
+/// What a connection consists of.
+struct PostgresClient {
     client: Client,
-    number: u64,
-    /// How many answers arrived over it.
-    heard: AtomicU64,
     /// How many warnings the server has sent.
     warnings: Arc<AtomicU64>,
-    /// The task that moves its data.
-    _driver: AbortOnDropHandle<()>,
 }
 
-/// One connection, kept up by its own task until this is dropped.
+/// One connection, kept up until this is dropped.
 pub(super) struct PostgresConnector {
-    state: Arc<watch::Sender<PostgresState>>,
-    _keeper: AbortOnDropHandle<()>,
+    kept: Kept<PostgresClient>,
     ready_timeout: Duration,
 }
 
 impl PostgresConnector {
     /// Starts to connect, and returns at once. `label` names the server for people.
     pub(super) fn start(address: &Address, label: &str) -> Self {
-        let state = Arc::new(watch::Sender::new(PostgresState::Down("not connected yet".into())));
-        let keeper = tokio::spawn(keep_up(address.clone(), label.to_owned(), Arc::clone(&state)));
-        let _keeper = AbortOnDropHandle::new(keeper);
-        Self { state, _keeper, ready_timeout: address.limit() + READY_MARGIN }
+        let ready_timeout = address.limit() + READY_MARGIN;
+        let address = address.clone();
+        let kept = Kept::start(label.to_owned(), move || connect(address.clone()));
+        Self { kept, ready_timeout }
     }
 
     /// Waits until the connection is up, or until a cause is known for which another attempt would fail as well; little
     /// longer than one attempt.
     pub(super) async fn ready(&self) -> Result<(), StoreError> {
-        let mut states = self.state.subscribe();
-        let is_settled = |state: &PostgresState| match state {
-            PostgresState::Up(_) => true,
-            PostgresState::Down(why) => why.certain_cause().is_some(),
-        };
-        // The result is read from the state below.
-        let _ = timeout(self.ready_timeout, states.wait_for(is_settled)).await;
-        self.line().map(drop)
+        self.kept.ready(self.ready_timeout).await
     }
 
     /// Runs one statement and returns its rows, no later than after [`RESPONSE_TIMEOUT`].
@@ -176,22 +155,22 @@ impl PostgresConnector {
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, StoreError> {
-        let line = self.line()?;
-        let warnings = line.warnings.load(Ordering::Acquire);
-        let heard = line.heard.load(Ordering::Relaxed);
-        let mut call =
-            OpenCall { connector: self, line: &line, heard, since: Instant::now(), is_answered: false };
-        let answer = line.client.query_typed(statement, parameters);
+        let live = self.kept.live()?;
+        let PostgresClient { client, warnings } = &live.client;
+        let warned = warnings.load(Ordering::Acquire);
+        let (heard, since) = (live.heard(), Instant::now());
+        let mut call = OpenCall { kept: &self.kept, live: &live, heard, since, is_answered: false };
+        let answer = client.query_typed(statement, parameters);
         let Ok(result) = timeout(RESPONSE_TIMEOUT, answer).await else {
             let why = Diagnosis::from(format!("no answer within {}", format_duration(RESPONSE_TIMEOUT)));
-            self.drop_connection(line.number, &why);
+            self.kept.drop_connection(live.number(), &why);
             return Err(StoreError::Unknown(why));
         };
         call.is_answered = true;
-        line.heard.fetch_add(1, Ordering::Relaxed);
-        let rows = result.map_err(|error| self.doubt(&error, line.number))?;
+        live.hear();
+        let rows = result.map_err(|error| self.doubt(&error, live.number()))?;
         // A server warns that a commit may not have been replicated, and then answers as always.
-        if line.warnings.load(Ordering::Acquire) != warnings {
+        if warnings.load(Ordering::Acquire) != warned {
             let why =
                 "the server sent a warning, which its log shows: what was written may be lost at a failover";
             return Err(StoreError::Unknown(why.into()));
@@ -199,32 +178,21 @@ impl PostgresConnector {
         Ok(rows)
     }
 
-    fn line(&self) -> Result<Arc<PostgresConnection>, StoreError> {
-        match &*self.state.borrow() {
-            PostgresState::Up(line) => Ok(Arc::clone(line)),
-            PostgresState::Down(why) => Err(StoreError::NotSent(why.clone())),
-        }
-    }
-
     /// Returns what an error means for the request. Drops the connection if the server cannot be trusted any more.
     fn doubt(&self, error: &Error, number: u64) -> StoreError {
         let judged = judge(error);
         if judged.ends_connection {
-            self.drop_connection(number, judged.error.diagnosis());
+            self.kept.drop_connection(number, judged.error.diagnosis());
         }
         judged.error
-    }
-
-    fn drop_connection(&self, doubted: u64, why: &Diagnosis) {
-        drop_line(&self.state, doubted, why);
     }
 }
 
 /// A statement that is not answered yet. If its caller gives it up after a while, and nothing else was heard meanwhile, the
 /// connection is dropped.
 struct OpenCall<'a> {
-    connector: &'a PostgresConnector,
-    line: &'a PostgresConnection,
+    kept: &'a Kept<PostgresClient>,
+    live: &'a Live<PostgresClient>,
     /// How many answers had arrived when it was sent.
     heard: u64,
     since: Instant,
@@ -233,64 +201,23 @@ struct OpenCall<'a> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
-        let is_silent = self.line.heard.load(Ordering::Relaxed) == self.heard;
+        let is_silent = self.live.heard() == self.heard;
         let waited = self.since.elapsed();
         if !self.is_answered && is_silent && waited >= DOUBT_AFTER {
             let why = format!("no answer within {}", format_duration(waited));
-            self.connector.drop_connection(self.line.number, &why.into());
+            self.kept.drop_connection(self.live.number(), &why.into());
         }
     }
 }
 
-fn drop_line(state: &watch::Sender<PostgresState>, doubted: u64, why: &Diagnosis) {
-    state.send_if_modified(|state| {
-        let is_it = matches!(state, PostgresState::Up(line) if line.number == doubted);
-        if is_it {
-            *state = PostgresState::Down(why.clone());
-        }
-        is_it
-    });
-}
-
-async fn keep_up(address: Address, label: String, state: Arc<watch::Sender<PostgresState>>) {
-    let mut states = state.subscribe();
-    let (mut pause, mut number) = (RETRY_PAUSES.0, 0);
-    loop {
-        let why = match address.connect().await {
-            Ok((client, driver)) => {
-                (number, pause) = (number + 1, RETRY_PAUSES.0);
-                debug!(store = %label, "connected");
-                let since = Instant::now();
-                let warnings = Arc::new(AtomicU64::new(0));
-                let (ended, end) = tokio::sync::oneshot::channel();
-                let moved = drive(driver, Arc::clone(&warnings));
-                let _driver = AbortOnDropHandle::new(tokio::spawn(async move {
-                    // The keeper may have gone.
-                    let _ = ended.send(moved.await);
-                }));
-                let line = PostgresConnection { client, number, heard: AtomicU64::new(0), warnings, _driver };
-                state.send_replace(PostgresState::Up(Arc::new(line)));
-                // A connection that ends while it is idle is opened again as well, so that the next call finds it up.
-                tokio::select! {
-                    doubted = states.wait_for(|state| matches!(state, PostgresState::Down(_))) => {
-                        if doubted.is_err() {
-                            return;
-                        }
-                    }
-                    why = end => drop_line(&state, number, &why.unwrap_or_else(|_| "the connection was closed".into())),
-                }
-                debug!(store = %label, "connection dropped");
-                if since.elapsed() < RETRY_PAUSES.1 {
-                    sleep(pause).await;
-                }
-                continue;
-            }
-            Err(why) => why,
-        };
-        state.send_replace(PostgresState::Down(why));
-        sleep(pause).await;
-        pause = (pause * 2).min(RETRY_PAUSES.1);
-    }
+/// Makes one attempt to connect, at each host of the address.
+async fn connect(
+    address: Address,
+) -> Result<(PostgresClient, impl Future<Output = Diagnosis> + 'static), Diagnosis> {
+    let (client, driver) = address.connect().await?;
+    let warnings = Arc::new(AtomicU64::new(0));
+    let driver = drive(driver, Arc::clone(&warnings));
+    Ok((PostgresClient { client, warnings }, driver))
 }
 
 /// Moves the data of a connection until it ends, and counts warnings. Returns why it ended.

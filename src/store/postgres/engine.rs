@@ -9,18 +9,19 @@ use tokio_postgres::types::{FromSql, Type};
 
 use crate::config::PostgresUrl;
 use crate::job::{ClusterName, JobName};
-use crate::lease::{Era, Version};
+use crate::lease::{Era, Version, fields_as_json};
 use crate::store::cells::{
     CellSwap, Channel, ConfirmedBeat, Engine, Exchanged, JobCell, Note, NoteKind, NumberedEntry, Put,
-    ReadCells, RequestLane, ServerMoment, entry_of, record_of, to_json,
+    ReadCells, RequestLane, ServerMoment, entry_of, record_of,
 };
+use crate::store::network::tls::Verification;
 use crate::store::{
-    Answered, Concern, Diagnosis, FailureCause, Feed, FeedId, FeedLine, KEPT_ENTRIES, LONGEST_LINE,
-    LONGEST_TTL, Marker, SLIP_BYTES, SLIP_TEXTS, Slip, SlipLoad, StoreError,
+    Answered, Concern, Diagnosis, FORGET_NODES_MS, FORGET_NOTICES_MS, FailureCause, Feed, FeedId, FeedLine,
+    KEPT_ENTRIES, LONGEST_LINE, LONGEST_TTL, Marker, SLIP_BYTES, SLIP_TEXTS, Slip, SlipLoad, StoreError,
 };
 use crate::time::UtcMillis;
 
-use super::connection::{Address, Parameter, PostgresConnector};
+use super::connection::{Address, Parameter, PostgresConnector, verification};
 use super::{inspect, sql, subscription};
 
 /// One cluster's rows on a PostgreSQL server.
@@ -49,7 +50,7 @@ impl PostgresEngine {
         Ok(Self {
             cluster: cluster.to_string(),
             publishes: url.publishes(),
-            is_exposed: url.is_elsewhere() && !url.is_verified(),
+            is_exposed: url.is_elsewhere() && verification(url) == Verification::None,
             renewals: PostgresConnector::start(&address, &label),
             others: PostgresConnector::start(&address, &label),
             address,
@@ -57,17 +58,20 @@ impl PostgresEngine {
         })
     }
 
+    /// Runs a statement whose first parameter is the cluster.
     async fn query(
         &self,
         lane: RequestLane,
         statement: &str,
-        parameters: &[Parameter<'_>],
+        further: &[Parameter<'_>],
     ) -> Result<Vec<Row>, StoreError> {
+        let mut parameters: Vec<Parameter<'_>> = vec![(&self.cluster, Type::TEXT)];
+        parameters.extend_from_slice(further);
         let connector = match lane {
             RequestLane::Renewals => &self.renewals,
             RequestLane::Others => &self.others,
         };
-        connector.query(statement, parameters).await
+        connector.query(statement, &parameters).await
     }
 
     /// Returns a message as it is published, if messages are.
@@ -77,7 +81,7 @@ impl PostgresEngine {
 
     async fn read_cells(&self, lane: RequestLane, jobs: &[JobName]) -> Result<ReadCells, StoreError> {
         let names: Vec<&str> = jobs.iter().map(JobName::as_str).collect();
-        let parameters: [Parameter<'_>; 2] = [(&self.cluster, Type::TEXT), (&names, Type::TEXT_ARRAY)];
+        let parameters: [Parameter<'_>; 1] = [(&names, Type::TEXT_ARRAY)];
         let rows = self.query(lane, &sql::READ, &parameters).await?;
         let moment = rows.first().map(moment_of).transpose()?;
         let moment = moment.filter(|_| rows.len() == jobs.len()).ok_or_else(|| {
@@ -99,8 +103,7 @@ impl PostgresEngine {
         let kept = KEPT_ENTRIES as i64;
         let node = beat.map(|beat| beat.node.as_str());
         let count = beat.map(|beat| beat.count.cast_signed());
-        let parameters: [Parameter<'_>; 19] = [
-            (&self.cluster, Type::TEXT),
+        let parameters: [Parameter<'_>; 18] = [
             (&columns.jobs, Type::TEXT_ARRAY),
             (&columns.versions, Type::INT8_ARRAY),
             (&columns.nonces, Type::INT8_ARRAY),
@@ -137,8 +140,7 @@ impl PostgresEngine {
     ) -> Result<Vec<Result<Vec<NumberedEntry>, StoreError>>, StoreError> {
         let names: Vec<&str> = jobs.iter().map(JobName::as_str).collect();
         let newest = i64::try_from(newest).unwrap_or(i64::MAX);
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.cluster, Type::TEXT), (&names, Type::TEXT_ARRAY), (&newest, Type::INT8)];
+        let parameters: [Parameter<'_>; 2] = [(&names, Type::TEXT_ARRAY), (&newest, Type::INT8)];
         let rows = self.query(RequestLane::Others, sql::ENTRIES, &parameters).await?;
         let mut histories: Vec<_> = jobs.iter().map(|_| Ok(Vec::new())).collect();
         for row in &rows {
@@ -171,11 +173,9 @@ impl PostgresEngine {
         let numbers: Vec<Option<i64>> = puts.iter().map(|put| put.number.map(u64::cast_signed)).collect();
         let of_time = of_time.map(|time| time.0);
         let read: Vec<&str> = folders.iter().map(|folder| folder.as_str()).collect();
-        let forgotten = [NoteKind::Nodes, NoteKind::Notices].map(|folder| (folder, folder.forgotten_after()));
-        let (fading, limits): (Vec<&str>, Vec<i64>) =
-            forgotten.iter().filter_map(|(folder, limit)| Some((folder.as_str(), (*limit)?))).unzip();
-        let parameters: [Parameter<'_>; 9] = [
-            (&self.cluster, Type::TEXT),
+        let fading = [NoteKind::Nodes.as_str(), NoteKind::Notices.as_str()];
+        let (fading, limits) = (&fading[..], &[FORGET_NODES_MS, FORGET_NOTICES_MS][..]);
+        let parameters: [Parameter<'_>; 8] = [
             (&into, Type::TEXT_ARRAY),
             (&names, Type::TEXT_ARRAY),
             (&texts, Type::TEXT_ARRAY),
@@ -203,21 +203,15 @@ impl PostgresEngine {
 
     async fn store_marker(&self, former: Option<&Marker>, marker: &Marker) -> Result<(), StoreError> {
         let former = former.map(|former| former.0.as_str());
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.cluster, Type::TEXT), (&former, Type::TEXT), (&marker.0, Type::TEXT)];
+        let parameters: [Parameter<'_>; 2] = [(&former, Type::TEXT), (&marker.0, Type::TEXT)];
         self.query(RequestLane::Others, &sql::MARKER, &parameters).await.map(drop)
     }
 
     async fn append_line(&self, feed: Feed, line: &str, wake: &str) -> Result<(), StoreError> {
         let (name, message) = (feed.as_str(), self.message(wake));
         let kept = i64::try_from(feed.kept()).unwrap_or(i64::MAX);
-        let parameters: [Parameter<'_>; 5] = [
-            (&self.cluster, Type::TEXT),
-            (&name, Type::TEXT),
-            (&line, Type::TEXT),
-            (&kept, Type::INT8),
-            (&message, Type::TEXT),
-        ];
+        let parameters: [Parameter<'_>; 4] =
+            [(&name, Type::TEXT), (&line, Type::TEXT), (&kept, Type::INT8), (&message, Type::TEXT)];
         self.query(RequestLane::Others, &sql::APPEND, &parameters).await.map(drop)
     }
 
@@ -229,8 +223,8 @@ impl PostgresEngine {
     ) -> Result<Vec<FeedLine>, StoreError> {
         let (name, count) = (feed.as_str(), i64::try_from(count).unwrap_or(i64::MAX));
         let after = after.map_or(0, |id| i64::try_from(id.first).unwrap_or(i64::MAX));
-        let parameters: [Parameter<'_>; 4] =
-            [(&self.cluster, Type::TEXT), (&name, Type::TEXT), (&after, Type::INT8), (&count, Type::INT8)];
+        let parameters: [Parameter<'_>; 3] =
+            [(&name, Type::TEXT), (&after, Type::INT8), (&count, Type::INT8)];
         let rows = self.query(RequestLane::Others, sql::NEWEST, &parameters).await?;
         let line = |row: &Row| {
             let (number, line): (i64, String) = (get(row, 0)?, get(row, 1)?);
@@ -250,8 +244,7 @@ impl PostgresEngine {
         let (name, message) = (slip.to_string(), self.message(wake));
         let (ttl, longest) = (millis(ttl), millis(LONGEST_TTL));
         let (most_bytes, most_texts) = (SLIP_BYTES as i64, SLIP_TEXTS as i64);
-        let parameters: [Parameter<'_>; 8] = [
-            (&self.cluster, Type::TEXT),
+        let parameters: [Parameter<'_>; 7] = [
             (&name, Type::TEXT),
             (&text, Type::TEXT),
             (&ttl, Type::INT8),
@@ -269,8 +262,7 @@ impl PostgresEngine {
 
     async fn collect_texts(&self, slip: &Slip) -> Result<Vec<String>, StoreError> {
         let (name, longest) = (slip.to_string(), millis(LONGEST_TTL));
-        let parameters: [Parameter<'_>; 3] =
-            [(&self.cluster, Type::TEXT), (&name, Type::TEXT), (&longest, Type::INT8)];
+        let parameters: [Parameter<'_>; 2] = [(&name, Type::TEXT), (&longest, Type::INT8)];
         let rows = self.query(RequestLane::Others, &sql::COLLECT, &parameters).await?;
         let Some(row) = rows.first() else { return Ok(Vec::new()) };
         let (texts, is_live): (Vec<String>, bool) = (get(row, 0)?, get(row, 1)?);
@@ -347,7 +339,7 @@ impl Engine for PostgresEngine {
         Box::pin(self.collect_texts(slip))
     }
 
-    fn listen(&self, channel: Channel) -> mpsc::Receiver<String> {
+    fn listen<T: Send + 'static>(&self, channel: Channel, parse: fn(&str) -> Option<T>) -> mpsc::Receiver<T> {
         if !self.publishes {
             return mpsc::channel(1).1;
         }
@@ -355,7 +347,7 @@ impl Engine for PostgresEngine {
             Channel::Hints => sql::HINTS,
             Channel::Wakes => sql::WAKES,
         };
-        subscription::listen(self.address.clone(), name, self.cluster.clone(), self.label.clone())
+        subscription::listen(self.address.clone(), name, self.cluster.clone(), self.label.clone(), parse)
     }
 
     fn inspect(&self, rights: bool) -> Answered<'_, Vec<Concern>> {
@@ -399,11 +391,12 @@ impl SwapColumns {
             for NumberedEntry { number, entry } in &swap.entries {
                 stored.0.push(swap.job.to_string());
                 stored.1.push(*number);
-                stored.2.push(to_json(entry.to_fields()));
+                stored.2.push(fields_as_json(entry.to_fields()));
             }
         }
-        let newest =
-            |swap: &&CellSwap| swap.cell.newest.as_ref().map(|newest| to_json(newest.entry.to_fields()));
+        let newest = |swap: &&CellSwap| {
+            swap.cell.newest.as_ref().map(|newest| fields_as_json(newest.entry.to_fields()))
+        };
         Self {
             jobs: text(|swap| swap.job.to_string()),
             versions: column(|swap| swap.conditions.version.map(|version| version.count.cast_signed())),
@@ -411,7 +404,7 @@ impl SwapColumns {
             eras: text(|swap| swap.conditions.era.0.clone()),
             decided: swaps.iter().map(|swap| swap.conditions.now.0).collect(),
             new_nonces: swaps.iter().map(|swap| swap.cell.version.nonce.cast_signed()).collect(),
-            records: text(|swap| to_json(swap.cell.record.to_fields())),
+            records: text(|swap| fields_as_json(swap.cell.record.to_fields())),
             newest_numbers: column(|swap| swap.cell.newest.as_ref().map(|newest| newest.number)),
             newest: swaps.iter().map(newest).collect(),
             hints: swaps.iter().map(|swap| swap.hint.clone().filter(|_| publishes)).collect(),

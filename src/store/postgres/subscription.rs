@@ -16,20 +16,21 @@ use super::failures::diagnose;
 /// The pause between two attempts to listen.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// At most this many texts wait to be parsed. Further ones are dropped.
+/// At most this many messages wait to be processed. Further ones are dropped.
 const WAITING: usize = 8_192;
 
-/// Listens to a channel until the receiver is dropped, and returns the texts for this cluster.
-pub(super) fn listen(
+/// Listens to a channel until the receiver is dropped, and returns what can be parsed of the texts for this cluster.
+pub(super) fn listen<T: Send + 'static>(
     address: Address,
     channel: &'static str,
     cluster: String,
     label: String,
-) -> mpsc::Receiver<String> {
+    parse: fn(&str) -> Option<T>,
+) -> mpsc::Receiver<T> {
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         while !tell.is_closed() {
-            if let Err(why) = hear(&address, channel, &cluster, &tell).await {
+            if let Err(why) = hear(&address, channel, &cluster, parse, &tell).await {
                 // That the server cannot be reached is logged elsewhere.
                 debug!(store = %label, %channel, error = %why, "messages of other replicas are not received");
             }
@@ -42,11 +43,12 @@ pub(super) fn listen(
     told
 }
 
-async fn hear(
+async fn hear<T>(
     address: &Address,
     channel: &str,
     cluster: &str,
-    tell: &mpsc::Sender<String>,
+    parse: fn(&str) -> Option<T>,
+    tell: &mpsc::Sender<T>,
 ) -> Result<(), Diagnosis> {
     let (client, mut driver) = address.connect().await?;
     let statement = format!("listen {channel}");
@@ -67,8 +69,8 @@ async fn hear(
                     Some(Ok(AsyncMessage::Notification(notification))) => {
                         let (of, texts) = notification.payload().split_once('\n').unwrap_or_default();
                         if of == cluster {
-                            // If the receiver is full, the text is dropped.
-                            texts.split('\x1e').for_each(|text| drop(tell.try_send(text.to_owned())));
+                            // If the receiver is full, the value is dropped.
+                            texts.split('\x1e').filter_map(parse).for_each(|value| drop(tell.try_send(value)));
                         }
                     }
                     Some(Ok(_)) => {}

@@ -2,19 +2,15 @@
 //! server drops the connection, so that the next one resolves the address again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisError, RedisResult, ServerErrorKind, Value};
-use tokio::sync::{Mutex, watch};
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
-use tracing::debug;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use crate::job::format_duration;
+use crate::store::network::kept::{Kept, Live};
 use crate::store::redis::scripts::lessons;
 use crate::store::{Diagnosis, StoreError};
 
@@ -30,76 +26,40 @@ const READY_TIMEOUT: Duration = Duration::from_millis(2_250);
 /// How long to wait for an answer: less than the renewal interval of the default lease.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The pauses between connection attempts grow from the first to the second.
-const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-
 /// No answer of a Redis server has more bytes: thirty-two histories, of two hundred runs each.
 const LONGEST_ANSWER: usize = 64 << 20;
 
-#[derive(Clone)]
-enum ConnectionState {
-    Down { why: Diagnosis, tried: bool },
-    Up(LiveConnection),
-}
-
-/// A connection that is up.
-#[derive(Clone)]
-struct LiveConnection {
+/// What a connection consists of.
+struct RedisClient {
     connection: MultiplexedConnection,
-    number: u64,
-    /// How many answers arrived over it.
-    heard: Arc<AtomicU64>,
     untaken: Arc<Untaken>,
-    /// The task that moves its data.
-    _driver: Arc<AbortOnDropHandle<()>>,
 }
 
-/// One connection, kept up by its own task until this is dropped.
+/// One connection, kept up until this is dropped.
 pub(crate) struct Connector {
     server: ServerAddress,
-    state: Arc<watch::Sender<ConnectionState>>,
-    keeper: JoinHandle<()>,
+    kept: Kept<RedisClient>,
     /// The number of the connection over which the scripts that decide requests were last sent.
     taught: Mutex<Option<u64>>,
-}
-
-impl Drop for Connector {
-    fn drop(&mut self) {
-        self.keeper.abort();
-    }
 }
 
 impl Connector {
     /// Starts to connect, and returns at once. `label` names the server for people.
     pub(crate) fn start(server: &ServerAddress, label: &str) -> Self {
-        let state = Arc::new(watch::Sender::new(ConnectionState::Down {
-            why: "not connected yet".into(),
-            tried: false,
-        }));
-        let keeper = tokio::spawn(keep_up(server.clone(), label.to_owned(), Arc::clone(&state)));
-        Self { server: server.clone(), state, keeper, taught: Mutex::default() }
+        let address = server.clone();
+        let kept = Kept::start(label.to_owned(), move || connect(address.clone()));
+        Self { server: server.clone(), kept, taught: Mutex::default() }
     }
 
     /// Waits until the connection is up, or until a cause is known for which another attempt would fail as well; little
     /// longer than one attempt.
     pub(crate) async fn ready(&self) -> Result<(), StoreError> {
-        let mut states = self.state.subscribe();
-        let is_settled = |state: &ConnectionState| match state {
-            ConnectionState::Up(_) => true,
-            ConnectionState::Down { why, .. } => why.certain_cause().is_some(),
-        };
-        // The result is read from the state below.
-        let _ = timeout(READY_TIMEOUT, states.wait_for(is_settled)).await;
-        self.line().map(|_| ()).map_err(StoreError::from)
+        self.kept.ready(READY_TIMEOUT).await
     }
 
     /// Whether the connection that was just dropped comes up again by the first attempt, and within this limit.
     pub(crate) async fn is_back(&self, limit: Duration) -> bool {
-        let mut states = self.state.subscribe();
-        let outcome = states.wait_for(|state| !matches!(state, ConnectionState::Down { tried: false, .. }));
-        timeout(limit, outcome)
-            .await
-            .is_ok_and(|state| matches!(state.as_deref(), Ok(ConnectionState::Up(_))))
+        self.kept.is_back(limit).await
     }
 
     /// Sends one command and waits for its answer, no longer than `limit`.
@@ -122,9 +82,9 @@ impl Connector {
 
     async fn exchange(&self, command: &Cmd, limit: Duration) -> Result<(Value, u64), CallError> {
         let line = self.line()?;
-        let mut connection = line.connection.clone();
+        let mut connection = line.client.connection.clone();
         let value = self.hear(&line, limit, connection.send_packed_command(command)).await?;
-        Ok((value, line.number))
+        Ok((value, line.number()))
     }
 
     /// Makes sure that the scripts that decide requests were sent over this connection: each once, without a request.
@@ -132,44 +92,41 @@ impl Connector {
         let busy = |_| StoreError::NotSent("the server is being sent the scripts: ask again".into());
         let mut taught = timeout(limit, self.taught.lock()).await.map_err(busy).map_err(CallError::Store)?;
         let line = self.line()?;
-        if *taught != Some(line.number) {
-            let (mut connection, scripts) = (line.connection.clone(), lessons());
+        if *taught != Some(line.number()) {
+            let (mut connection, scripts) = (line.client.connection.clone(), lessons());
             let sent = connection.send_packed_commands(&scripts, 0, scripts.len());
             self.hear(&line, limit, sent).await?;
-            *taught = Some(line.number);
+            *taught = Some(line.number());
         }
         Ok(())
     }
 
-    fn line(&self) -> Result<LiveConnection, CallError> {
-        match &*self.state.borrow() {
-            ConnectionState::Up(line) => Ok(line.clone()),
-            ConnectionState::Down { why, .. } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
-        }
+    fn line(&self) -> Result<Arc<Live<RedisClient>>, CallError> {
+        self.kept.live().map_err(CallError::Store)
     }
 
     /// Waits for an answer. If none comes in time, drops the connection, unless `limit` is short and other answers came
     /// meanwhile.
     async fn hear<T>(
         &self,
-        line: &LiveConnection,
+        line: &Live<RedisClient>,
         limit: Duration,
         answer: impl Future<Output = RedisResult<T>>,
     ) -> Result<T, CallError> {
-        let before = line.heard.load(Ordering::Relaxed);
+        let before = line.heard();
         match timeout(limit, answer).await {
             Ok(result) => {
                 if result.is_ok() {
-                    line.heard.fetch_add(1, Ordering::Relaxed);
-                    line.untaken.take();
+                    line.hear();
+                    line.client.untaken.take();
                 }
-                result.map_err(|error| self.judge(&error, line.number))
+                result.map_err(|error| self.judge(&error, line.number()))
             }
             Err(_) => {
                 let why = Diagnosis::from(format!("no answer within {}", format_duration(limit)));
                 // A server that answered other calls meanwhile is slow, and a new connection would not make it faster.
-                if limit >= RESPONSE_TIMEOUT || line.heard.load(Ordering::Relaxed) == before {
-                    self.drop_connection(line.number, &why);
+                if limit >= RESPONSE_TIMEOUT || line.heard() == before {
+                    self.kept.drop_connection(line.number(), &why);
                 }
                 Err(CallError::Store(StoreError::Unknown(why)))
             }
@@ -187,25 +144,21 @@ impl Connector {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ClusterDown,
             ) => {
-                self.drop_connection(number, &why);
+                self.kept.drop_connection(number, &why);
                 CallError::Store(StoreError::Refused(why))
             }
             redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
                 // Redis 6.2 does not report it as an error of its own kind.
                 if why.contains("READONLY") {
-                    self.drop_connection(number, &why);
+                    self.kept.drop_connection(number, &why);
                 }
                 CallError::Store(StoreError::Refused(why))
             }
             _ => {
-                self.drop_connection(number, &why);
+                self.kept.drop_connection(number, &why);
                 CallError::Store(StoreError::Unknown(why))
             }
         }
-    }
-
-    fn drop_connection(&self, doubted: u64, why: &Diagnosis) {
-        drop_line(&self.state, doubted, why);
     }
 }
 
@@ -229,63 +182,20 @@ impl From<CallError> for StoreError {
     }
 }
 
-fn drop_line(state: &watch::Sender<ConnectionState>, doubted: u64, why: &Diagnosis) {
-    state.send_if_modified(|state| {
-        let is_it = matches!(state, ConnectionState::Up(line) if line.number == doubted);
-        if is_it {
-            *state = ConnectionState::Down { why: why.clone(), tried: false };
-        }
-        is_it
-    });
-}
-
-async fn keep_up(server: ServerAddress, label: String, state: Arc<watch::Sender<ConnectionState>>) {
+/// Makes one attempt to connect.
+async fn connect(
+    server: ServerAddress,
+) -> Result<(RedisClient, impl Future<Output = Diagnosis> + 'static), Diagnosis> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
         .set_response_timeout(Some(RESPONSE_TIMEOUT));
-    let mut states = state.subscribe();
-    let (mut pause, mut number) = (RETRY_PAUSES.0, 0);
-    loop {
-        let untaken = Untaken::up_to(LONGEST_ANSWER);
-        let attempt = server.connect(config.clone(), &untaken);
-        let why = match timeout(CONNECT_TIMEOUT, attempt).await {
-            Ok(Ok((connection, driver))) => {
-                (number, pause) = (number + 1, RETRY_PAUSES.0);
-                debug!(store = %label, "connected");
-                let (since, is_over) = (Instant::now(), CancellationToken::new());
-                let over = is_over.clone().drop_guard();
-                let driver = async move {
-                    driver.await;
-                    drop(over);
-                };
-                let _driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver)));
-                state.send_replace(ConnectionState::Up(LiveConnection {
-                    connection,
-                    number,
-                    heard: Arc::default(),
-                    untaken,
-                    _driver,
-                }));
-                // A connection that ends while it is idle is opened again as well, so that the next call finds it up.
-                tokio::select! {
-                    doubted = states.wait_for(|state| matches!(state, ConnectionState::Down { .. })) => {
-                        if doubted.is_err() {
-                            return;
-                        }
-                    }
-                    () = is_over.cancelled() => drop_line(&state, number, &"the server closed the connection".into()),
-                }
-                debug!(store = %label, "connection dropped");
-                if since.elapsed() < RETRY_PAUSES.1 {
-                    sleep(pause).await;
-                }
-                continue;
-            }
-            Ok(Err(error)) => server.diagnose(&error),
-            Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()).into(),
-        };
-        state.send_replace(ConnectionState::Down { why, tried: true });
-        sleep(pause).await;
-        pause = (pause * 2).min(RETRY_PAUSES.1);
-    }
+    let untaken = Untaken::up_to(LONGEST_ANSWER);
+    let connected = timeout(CONNECT_TIMEOUT, server.connect(config, &untaken)).await;
+    let late = |_| Diagnosis::from(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()));
+    let (connection, driver) = connected.map_err(late)?.map_err(|error| server.diagnose(&error))?;
+    let driver = async {
+        driver.await;
+        Diagnosis::from("the server closed the connection")
+    };
+    Ok((RedisClient { connection, untaken }, driver))
 }

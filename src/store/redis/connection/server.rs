@@ -1,11 +1,10 @@
 //! Opens connections to a server: over TCP, TLS or a Unix socket.
 
-use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::select_ok;
+use futures_util::future::{BoxFuture, select_ok};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
@@ -56,9 +55,11 @@ impl ServerAddress {
         &self,
         config: AsyncConnectionConfig,
         untaken: &Arc<Untaken>,
-    ) -> RedisResult<(MultiplexedConnection, impl Future<Output = ()> + 'static)> {
+    ) -> RedisResult<(MultiplexedConnection, BoxFuture<'static, ()>)> {
         let stream = self.stream(untaken).await?;
-        MultiplexedConnection::new_with_config(self.info.redis_settings(), stream, config).await
+        let settings = self.info.redis_settings();
+        let (connection, driver) = MultiplexedConnection::new_with_config(settings, stream, config).await?;
+        Ok((connection, Box::pin(driver)))
     }
 
     /// Opens a connection that can subscribe to channels.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::config::testing::spec;
 use crate::job::{Fence, JobSpec, NodeName, Outcome, Overlap, Reason, RunId, Tick, Verdict};
+use crate::lease::testing;
 use crate::lease::{Ahead, Answer, Caller, Era, Holder, Reply};
 use crate::replica::tick::action::{Action, Bid, Finding};
 use crate::replica::tick::claiming::Contest;
@@ -62,18 +63,7 @@ pub(crate) fn held(frees_in: Duration) -> Reply {
 }
 
 pub(crate) fn caller() -> Caller {
-    Caller {
-        node: this_node(),
-        expect: T0,
-        era: Era("e".into()),
-        calm: Duration::ZERO,
-        latest_store_time: UtcMillis(0),
-        largest_lease: Duration::ZERO,
-        known_mark: None,
-        answered_mark: None,
-        leapt_from: None,
-        largest_fence: Fence(0),
-    }
+    Caller { node: this_node(), ..testing::caller("a", T0, Era("e".into())) }
 }
 
 #[test]
