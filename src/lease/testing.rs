@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::job::{Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick};
 use crate::time::UtcMillis;
 
-use super::{Caller, Claim, Era, ScheduleHash};
+use super::{Answer, Caller, Claim, Era, Reply, ScheduleHash};
 
 /// A replica that remembers nothing, and expects its request to arrive at this time.
 pub(crate) fn caller(node: &str, expect: UtcMillis, era: Era) -> Caller {
@@ -41,4 +41,9 @@ pub(crate) fn claim(caller: Caller, tick: Tick) -> Claim {
         unfit: None,
         caller,
     }
+}
+
+/// An answer at this time, about a job without a record.
+pub(crate) fn reply(now: UtcMillis, answer: Answer) -> Reply {
+    Reply { now, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer }
 }

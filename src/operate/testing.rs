@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::job::{JobName, Overlap, RunId, Tick};
-use crate::lease::{Answer, HistoryEntry, Manual, Record, Reply, Request};
+use crate::lease::{Answer, HistoryEntry, Manual, Record, Reply, Request, testing};
 use crate::store::{
     Answered, Beat, Concern, Feed, FeedId, FeedLine, Hint, JobEntries, Pulse, Replied, Slip, Store,
     StoreError, Wake,
@@ -133,14 +133,7 @@ impl Store for BenchStore {
         let is_late = |late: u32| late.checked_sub(1);
         if self.late.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_late).is_ok() {
             let now = self.bench.now();
-            let reply = Reply {
-                now,
-                mark: None,
-                lease: None,
-                rerun: None,
-                lag: Duration::ZERO,
-                answer: Answer::Unsynced,
-            };
+            let reply = testing::reply(now, Answer::Unsynced);
             return self.while_up(Box::pin(std::future::ready(Ok(reply))));
         }
         self.acts.fetch_add(1, Ordering::Relaxed);

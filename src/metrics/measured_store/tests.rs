@@ -146,7 +146,7 @@ fn abandoning() -> Request {
 }
 
 fn replied(answer: Answer) -> Replied {
-    Ok(Reply { now: NOW, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer })
+    Ok(testing::reply(NOW, answer))
 }
 
 /// A store with this answer, and what is counted of it.

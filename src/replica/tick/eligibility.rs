@@ -128,7 +128,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::job::{Outcome, Verdict};
-    use crate::lease::{Answer, Reply};
+    use crate::lease::{Answer, testing};
     use crate::replica::tick::claiming::tests::{T0, at, contest, this_node};
     use crate::time::BootInstant;
 
@@ -154,9 +154,11 @@ mod tests {
 
     fn consumed(contest: &mut Contest, now: UtcMillis) {
         let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
-        let answer = Answer::Consumed(missed);
-        let reply = Reply { now, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer };
-        contest.answered(&reply, now, BootInstant(Duration::ZERO), true);
+        answered(contest, now, Answer::Consumed(missed));
+    }
+
+    fn answered(contest: &mut Contest, now: UtcMillis, answer: Answer) -> Action {
+        contest.answered(&testing::reply(now, answer), now, BootInstant(Duration::ZERO), true).1
     }
 
     #[test]
@@ -230,15 +232,7 @@ mod tests {
         let asked = (Tick(at(60_000)), Some(Reason::Capacity));
         assert_eq!(claimed(contest.wake(at(60_000), at_once)), asked);
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
-        let reply = Reply {
-            now: at(60_000),
-            mark: None,
-            lease: None,
-            rerun: None,
-            lag: Duration::ZERO,
-            answer: early,
-        };
-        let (_, action) = contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
+        let action = answered(&mut contest, at(60_000), early);
         assert_eq!(action, Action::WakeAt(at(70_001)));
         assert_eq!(claimed(contest.wake(at(70_001), at_once)), asked);
     }
@@ -249,15 +243,7 @@ mod tests {
         contest.stand(Eligibility::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
-        let reply = Reply {
-            now: at(60_000),
-            mark: None,
-            lease: None,
-            rerun: None,
-            lag: Duration::ZERO,
-            answer: early,
-        };
-        contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
+        answered(&mut contest, at(60_000), early);
         contest.stand(Eligibility::Takes);
         assert_eq!(claimed(contest.wake(at(62_000), at_once)), (Tick(at(60_000)), None));
     }
@@ -268,15 +254,7 @@ mod tests {
         contest.stand(Eligibility::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(60_001) };
-        let reply = Reply {
-            now: at(60_000),
-            mark: None,
-            lease: None,
-            rerun: None,
-            lag: Duration::ZERO,
-            answer: early,
-        };
-        contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
+        answered(&mut contest, at(60_000), early);
         assert_eq!(contest.wake(at(120_000), at_once), Action::WakeAt(at(120_001)));
         assert_eq!(claimed(contest.wake(at(120_001), at_once)).0, Tick(at(60_000)));
         consumed(&mut contest, at(120_002));

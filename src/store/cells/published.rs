@@ -97,6 +97,7 @@ pub(super) fn read_hint(text: &str) -> Option<Hint> {
 #[cfg(test)]
 mod tests {
     use crate::job::{Outcome, Reason};
+    use crate::lease::testing;
 
     use super::*;
 
@@ -108,12 +109,10 @@ mod tests {
             frees_in: Duration::from_millis(9),
         };
         let reply = Reply {
-            now: UtcMillis(1_700),
             mark: Some(UtcMillis(1_600)),
             lease: Some(Duration::from_secs(30)),
             rerun: Some(rerun),
-            lag: Duration::ZERO,
-            answer,
+            ..testing::reply(UtcMillis(1_700), answer)
         };
         Hint { job: JobName::parse("pay").expect("a name"), era: Era("e/1".into()), reply }
     }

@@ -308,14 +308,7 @@ fn decision() -> impl Strategy<Value = Decision> {
         follows: follows.map(Tick::at_millis),
         retracted,
         ends: ends.map(|run| format!("{run:032x}").parse().expect("an id")),
-        reply: Reply {
-            now: NOW,
-            mark: None,
-            lease: None,
-            rerun: None,
-            lag: Duration::ZERO,
-            answer: Answer::Noted,
-        },
+        reply: testing::reply(NOW, Answer::Noted),
     })
 }
 

@@ -1,7 +1,7 @@
 //! A store that is down, or has forgotten, and what an earlier process left behind.
 
 use crate::job::Fence;
-use crate::lease::Reply;
+use crate::lease::{Reply, testing};
 use crate::replica::recovery::orphans::{Orphan, OrphanEnded};
 use crate::store::Hint;
 
@@ -84,14 +84,7 @@ fn a_hint_that_arrives_after_a_long_sleep_closes_no_tick_that_came_meanwhile() {
     bench.pass(60_000);
     let how = Some(Verdict::plain(Outcome::Succeeded));
     let answer = Answer::Decided { by: None, how };
-    let reply = Reply {
-        now: UtcMillis(T0.0 + 4_500),
-        mark: Some(T0),
-        lease: None,
-        rerun: None,
-        lag: Duration::ZERO,
-        answer,
-    };
+    let reply = Reply { mark: Some(T0), ..testing::reply(UtcMillis(T0.0 + 4_500), answer) };
     bench.tell(CoreInput::Hint(Hint { job: job("j"), era: bench.era.clone(), reply }));
     (bench.era, bench.is_store_up) = (Era("f".into()), true);
     bench.pass(2_000);

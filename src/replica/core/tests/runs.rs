@@ -1,6 +1,6 @@
 //! Runs that are going: a second grant of their job, a proof that they are alive, orders to stop, manual runs.
 
-use crate::lease::{Phase, Renew, Reply};
+use crate::lease::{Phase, Renew, Reply, testing};
 use crate::run::StopReason;
 use crate::store::Hint;
 
@@ -51,8 +51,7 @@ fn a_tick_that_could_not_start_beside_a_run_here_is_claimed_again_when_that_is_o
         // The store publishes that the tick was given back.
         let (mark, era) = (Some(bench.records[&job("j")].mark), bench.era.clone());
         let answer = Answer::Abandoned;
-        let reply =
-            Reply { now: bench.now.wall, mark, lease: None, rerun: None, lag: Duration::ZERO, answer };
+        let reply = Reply { mark, ..testing::reply(bench.now.wall, answer) };
         bench.tell(CoreInput::Hint(Hint { job: job("j"), era, reply }));
         bench.pass(1_500);
     }

@@ -1,7 +1,7 @@
 //! Hints put claims off, and what marks show decides.
 
 use crate::job::{NodeName, Outcome, Verdict};
-use crate::lease::Rerun;
+use crate::lease::{Rerun, testing};
 use crate::replica::tick::claiming::tests::{SENT, at, contest, held};
 
 use super::*;
@@ -12,7 +12,7 @@ const LEASE: Duration = Duration::from_secs(60);
 fn decided(mark: UtcMillis) -> Reply {
     let (by, how) = (NodeName::parse("n2").ok(), Some(Verdict::plain(Outcome::Running)));
     let answer = Answer::Decided { by, how };
-    Reply { now: mark, mark: Some(mark), lease: Some(LEASE), rerun: None, lag: Duration::ZERO, answer }
+    Reply { mark: Some(mark), lease: Some(LEASE), ..testing::reply(mark, answer) }
 }
 
 fn given_back(mark: UtcMillis) -> Reply {

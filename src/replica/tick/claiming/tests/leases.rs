@@ -1,3 +1,4 @@
+use crate::lease::testing;
 use crate::replica::tick::claiming::tests::{contest, every_second};
 use crate::time::UtcMillis;
 
@@ -81,12 +82,8 @@ fn a_file_that_tells_a_shorter_lease_makes_the_former_one_a_memory() {
 fn a_wait_for_a_longer_lease_without_a_known_holder_is_reported_once_per_loss() {
     let mut contest = remembering();
     let held = |lease, frees_in| Reply {
-        now: UtcMillis(0),
-        mark: None,
         lease: Some(lease),
-        rerun: None,
-        lag: Duration::ZERO,
-        answer: Answer::Held { by: None, frees_in },
+        ..testing::reply(UtcMillis(0), Answer::Held { by: None, frees_in })
     };
     assert_eq!(
         contest.awaits_longer_lease(&held(OWN, OWN)),

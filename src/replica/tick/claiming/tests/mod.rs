@@ -47,7 +47,7 @@ pub(crate) fn claimed(action: Action) -> Bid {
 }
 
 pub(crate) fn reply(answer: Answer) -> Reply {
-    Reply { now: T0, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer }
+    testing::reply(T0, answer)
 }
 
 pub(crate) fn won() -> Reply {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::testing::spec;
 use crate::job::{Fence, JobSpec, Outcome, Reason, Tick, Verdict};
-use crate::lease::{Abandon, Answer, Dropped, Era, Gap, Reply, ScheduleHash};
+use crate::lease::{Abandon, Answer, Dropped, Era, Gap, ScheduleHash, testing};
 use crate::replica::tick::action::{Action, Bid};
 use crate::replica::tick::claiming::Contest;
 use crate::replica::tick::claiming::tests::{T0, at, caller, this_node};
@@ -37,7 +37,7 @@ fn claim(contest: &mut Contest, ms: i64) -> (Bid, Option<Abandon>) {
 }
 
 fn answer(contest: &mut Contest, answer: Answer, ms: i64) -> Action {
-    let reply = Reply { now: T0, mark: None, lease: None, rerun: None, lag: Duration::ZERO, answer };
+    let reply = testing::reply(T0, answer);
     contest.answered(&reply, at(ms), SENT, true).1
 }
 
