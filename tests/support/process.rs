@@ -151,7 +151,12 @@ impl Program {
 
     /// Waits for a line, and gives it back.
     pub(crate) fn wait_for(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
-        let deadline = SystemClock.boot().plus(DEADLINE);
+        self.wait_for_within(DEADLINE, what, wanted)
+    }
+
+    /// Waits no longer than this for a line, and gives it back.
+    fn wait_for_within(&mut self, limit: Duration, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let deadline = SystemClock.boot().plus(limit);
         loop {
             match self.lines.recv_timeout(deadline.since(SystemClock.boot())) {
                 Ok(line) => {
@@ -161,7 +166,7 @@ impl Program {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    panic!("no line {what} within {DEADLINE:?}:\n{}", self.said())
+                    panic!("no line {what} within {limit:?}:\n{}", self.said())
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     panic!("it ended without a line {what}:\n{}", self.said())
@@ -182,11 +187,25 @@ impl Program {
 
     /// Waits for a JSON line with this message that is the wanted one.
     pub(crate) fn wait_for_event_of(&mut self, message: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.wait_for_event_of_within(DEADLINE, message, wanted)
+    }
+
+    /// Waits no longer than this for a JSON line with this message.
+    pub(crate) fn wait_for_event_within(&mut self, limit: Duration, message: &str) -> Value {
+        self.wait_for_event_of_within(limit, message, |_| true)
+    }
+
+    fn wait_for_event_of_within(
+        &mut self,
+        limit: Duration,
+        message: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
         let is_it = |line: &str| {
             let event: Value = serde_json::from_str(line).unwrap_or_default();
             event["message"] == message && wanted(&event)
         };
-        let line = self.wait_for(&format!("`{message}`"), is_it);
+        let line = self.wait_for_within(limit, &format!("`{message}`"), is_it);
         serde_json::from_str(&line).expect("it was parsed before")
     }
 
