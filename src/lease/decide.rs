@@ -38,7 +38,7 @@ impl Open {
             schedule_hash: ScheduleHash::default(),
             schedule_since: UtcMillis(0),
             wall,
-            ahead: None,
+            ahead: Vec::new(),
             reopened_ahead_count: 0,
             lease,
             files_agree: false,
@@ -73,19 +73,16 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
             if open.is_known_job { open.caller.latest_store_time } else { open.latest_of_earlier_eras };
         transition.create(&open.caller, heard, wait, open.is_known_job);
     }
-    let ahead = open.ahead.filter(|ahead| !transition.was_returned_after(open, *ahead));
-    if let Some(ahead) = ahead {
-        transition.close_ahead(ahead);
-    }
+    let ahead: Vec<_> =
+        open.ahead.iter().filter(|ahead| !transition.was_returned_after(open, **ahead)).collect();
+    ahead.iter().for_each(|ahead| transition.close_ahead(**ahead));
     transition.adopt_era(&open.caller, open.latest_of_earlier_eras, open.lease);
     transition.detect_rollback(&open.caller, open.lease);
     transition.raise_floor(&open.caller);
     transition.wait_for_remembered(open);
     transition.merge_memory(open);
     transition.forget_longer(open);
-    if let Some(ahead) = ahead {
-        transition.merge_ahead(ahead, &open.caller);
-    }
+    ahead.iter().for_each(|ahead| transition.merge_ahead(**ahead, &open.caller));
     transition.reopen();
     let (now, front) = (transition.server.now, transition.latest_correct_time);
     let record = transition.record_mut();

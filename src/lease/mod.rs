@@ -18,7 +18,8 @@ pub use decide::decide;
 pub use exchange::{CellExchange, Conditions, ExchangeStep, Remembered, Swap, Version};
 pub use message::reply::{Answer, Holder, Reply};
 pub use message::request::{
-    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, Manual, Memory, Open, Renew, Request, Server,
+    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, MOST_AHEAD, Manual, Memory, Open, Renew, Request,
+    Server,
 };
 pub use protections::Protection;
 pub use record::codec::FieldError;

@@ -181,7 +181,7 @@ fn a_decided_tick_keeps_its_entry_when_a_store_whose_clock_is_behind_forgets_it(
         set_clock(&mut book, 90.0);
         book.record = None;
         book.finish(&last, |_| {});
-        book.open(|open| open.ahead = Some(Ahead { after: at(97.0), to: at(100.0) }));
+        book.open(|open| open.ahead = vec![Ahead { after: at(97.0), to: at(100.0) }]);
         assert!(is_told(&book), "{memory:?}: {:?}", book.record());
         set_clock(&mut book, 99.0);
         let answer = book.claim(tick(99.0), |_| {});
@@ -349,16 +349,40 @@ fn a_run_by_a_clock_ahead_again_after_the_mark_was_set_back_is_remembered() {
         let now = book.server.now;
         assert_eq!(set_mark(&mut book, now), Answer::Noted);
         // The clock is ahead once more, by less, and the store forgets what ran then.
-        let ran = Some(Ahead { after: at(1_770.0), to: at(1_800.0) });
+        let ran = [Ahead { after: at(1_770.0), to: at(1_800.0) }];
         let decided = |book: &Book| {
             let tick = tick(1_800.0);
             book.record.as_ref().is_some_and(|record| record.mark >= tick.instant())
         };
-        book.open(|open| (open.ahead, open.reopened_ahead_count) = (ran, 0));
+        book.open(|open| (open.ahead, open.reopened_ahead_count) = (ran.to_vec(), 0));
         assert!(!decided(&book), "who learnt of it before the mark was set back");
-        let answer = book.open(|open| (open.ahead, open.reopened_ahead_count) = (ran, 1));
+        let answer = book.open(|open| (open.ahead, open.reopened_ahead_count) = (ran.to_vec(), 1));
         assert!(decided(&book), "who learnt of it since then");
         assert!(matches!(answer, Answer::Opened { reopened_ahead_count: 1, .. }), "{answer:?}");
+    }
+}
+
+#[test]
+fn of_ticks_that_a_clock_ahead_decided_and_the_store_forgot_those_that_ran_do_not_run_again() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        set_clock(&mut book, HOUR);
+        book.record = None;
+        let ran = [4.0, 2.0].map(|second| Ahead { after: at(HOUR - second - 0.001), to: at(HOUR - second) });
+        let open = |book: &mut Book, leapt_from| {
+            book.open(|open| {
+                (open.is_known_job, open.ahead, open.caller.leapt_from) = (true, ran.to_vec(), leapt_from);
+            });
+        };
+        open(&mut book, Some(at(1.0)));
+        set_clock(&mut book, 5.0);
+        open(&mut book, None);
+        for (second, is_decided) in [(4.0, true), (3.0, false), (2.0, true)] {
+            set_clock(&mut book, HOUR - second);
+            let answer = book.claim(tick(HOUR - second), |_| {});
+            let found = matches!(answer, Answer::Decided { .. });
+            assert_eq!(found, is_decided, "{memory:?}: {second}: {answer:?}");
+        }
     }
 }
 
@@ -372,13 +396,13 @@ fn a_tick_that_was_given_back_while_the_clock_was_ahead_runs_when_it_comes() {
         book.abandon(&run);
         set_clock(&mut book, 5.0);
         // Another was told meanwhile that it was decided.
-        let told = Some(Ahead { after: at(HOUR - 0.001), to: at(HOUR) });
-        book.open(|open| open.ahead = told);
+        let told = [Ahead { after: at(HOUR - 0.001), to: at(HOUR) }];
+        book.open(|open| open.ahead = told.to_vec());
         // Also once another one was given back, by the clock that is right.
         book.pass(LEASE);
         let run = book.win(tick(30.0));
         book.abandon(&run);
-        book.open(|open| open.ahead = told);
+        book.open(|open| open.ahead = told.to_vec());
         set_clock(&mut book, HOUR);
         assert!(is_won(&book.claim(tick(HOUR), |_| {})), "{memory:?} {:?}", book.record());
     }

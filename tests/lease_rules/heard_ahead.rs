@@ -159,7 +159,7 @@ fn a_tick_known_to_have_run_does_not_run_again_where_the_next_server_is_behind()
     (open.wall, open.latest_of_earlier_eras) = (at(61.1), at(58.5));
     (open.caller.latest_store_time, open.caller.calm) = (at(61.5), Duration::ZERO);
     (open.caller.known_mark, open.caller.answered_mark) = (Some(at(60.0)), Some(at(60.0)));
-    open.ahead = Some(Ahead { after: at(59.999), to: at(60.0) });
+    open.ahead = vec![Ahead { after: at(59.999), to: at(60.0) }];
     book.ask(Request::Open(open));
     set_clock(&mut book, 90.0);
     let answer = book.claim(tick(60.0), |claim| (claim.wall, claim.caller.calm) = (at(92.6), secs(31)));

@@ -484,7 +484,7 @@ fn renew_and_finish(book: &mut Book, lease: &Lease) {
 fn open_now(book: &mut Book) {
     let now = book.server.now;
     // It knows that these ticks ran, and not that they have their entry.
-    let ahead = Some(Ahead { after: at(-60.0), to: at(60.0) });
+    let ahead = vec![Ahead { after: at(-60.0), to: at(60.0) }];
     book.open(|open| (open.caller.latest_store_time, open.ahead) = (now, ahead));
 }
 

@@ -165,7 +165,7 @@ fn ticks_that_ran_ahead_are_remembered_also_beside_a_lost_one() {
     // The store forgets everything once more.
     book.record = None;
     book.new_era();
-    book.open(|open| open.ahead = ahead);
+    book.open(|open| open.ahead = ahead.into_iter().collect());
     set_clock(&mut book, HOUR);
     let answer = book.claim(tick(HOUR), |_| {});
     assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");

@@ -260,7 +260,7 @@ impl World {
             let known = self.replicas[who].is_known || self.store.knows_job;
             let (sched, since, lease) = (sched(), UtcMillis(0), setting.lease(who));
             let earlier = caller.latest_store_time;
-            let (wall, ahead, dropped, pausing) = (now, None, None, None);
+            let (wall, ahead, dropped, pausing) = (now, Vec::new(), None, None);
             let by_exec = Open::by_exec(caller, lease, wall);
             let open = Open {
                 schedule_hash: sched,

@@ -275,9 +275,8 @@ impl History {
         let dropped = self.dropped(record, now);
         let dropped = self.maybe(dropped);
         let earlier = if self.one_in(2) { UtcMillis(0) } else { self.near(now) };
-        let (wall, to) = (self.near(now), self.near(now));
-        let ahead = Ahead { after: self.near(to).min(to), to };
-        let ahead = if self.one_in(3) { Some(ahead) } else { None };
+        let wall = self.near(now);
+        let ahead = self.ahead(now);
         let (agreed, reopened_ahead_count) = (self.one_in(2), self.rng.random_range(0..3));
         Open {
             caller,
@@ -293,6 +292,14 @@ impl History {
             dropped,
             pausing,
         }
+    }
+
+    /// Spans of ticks that may have run, in order: none, one, or some.
+    fn ahead(&mut self, now: UtcMillis) -> Vec<Ahead> {
+        let mut ends = [(); 6].map(|()| self.near(now));
+        ends.sort_unstable();
+        let count = if self.one_in(3) { self.rng.random_range(1..4) } else { 0 };
+        ends.chunks_exact(2).map(|ends| Ahead { after: ends[0], to: ends[1] }).take(count).collect()
     }
 
     fn dropped(&mut self, record: Option<&Record>, now: UtcMillis) -> Dropped {

@@ -88,9 +88,9 @@ pub struct Open {
     pub schedule_since: UtcMillis,
     /// The replica's wall clock.
     pub wall: UtcMillis,
-    /// Ticks that the replica knows to have run: those that a clock which was ahead decided, as the record last reported
-    /// them, or otherwise the newest ones.
-    pub ahead: Option<Ahead>,
+    /// Ticks that the replica knows to have run, the oldest first: those that a clock which was ahead decided, as the record
+    /// last reported them, or otherwise the newest ones. There are at most [`MOST_AHEAD`] spans of them.
+    pub ahead: Vec<Ahead>,
     /// How often ticks that had not come had been opened again when the replica learned of `ahead`. Later reopenings have
     /// opened `ahead`, too.
     pub reopened_ahead_count: u64,
@@ -109,6 +109,9 @@ pub struct Open {
     /// The latest pause or resume that the replica knows: the store may have forgotten it.
     pub pausing: Option<Pausing>,
 }
+
+/// The largest number of spans in [`Open::ahead`].
+pub const MOST_AHEAD: usize = 32;
 
 /// Ticks that were decided one by one, perhaps before their instants: those after one instant, up to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -35,7 +35,7 @@ pub(crate) struct Proposal<'a> {
     /// What happens to a tick whose run was interrupted.
     pub(super) on_interrupt: OnInterrupt,
     /// Ticks that are known to have run.
-    pub(super) ahead: Option<Ahead>,
+    pub(super) ahead: Vec<Ahead>,
     /// How often ticks that had not come had been opened again when `ahead` was reported.
     pub(super) reopened_ahead_count: u64,
 }
@@ -98,7 +98,7 @@ impl Proposal<'_> {
             schedule_hash: sched.unwrap_or_else(ScheduleHash::none),
             schedule_since: since,
             wall,
-            ahead: self.ahead,
+            ahead: self.ahead.clone(),
             reopened_ahead_count: self.reopened_ahead_count,
             lease: self.spec.lease,
             files_agree: false,

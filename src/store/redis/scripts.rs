@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use redis::{Cmd, Pipeline, Script};
 
 use crate::job::{JobName, OnInterrupt, Overlap};
-use crate::lease::{Abandon, Act, Claim, Finish, Manual, Open, Operate, Protection, Renew, Request};
+use crate::lease::{Abandon, Act, Ahead, Claim, Finish, Manual, Open, Operate, Protection, Renew, Request};
 
 use super::RedisKeys;
 use super::args::{Args, MAX};
@@ -223,13 +223,18 @@ fn open_args(open: &Open) -> Args {
         .instant(open.wall)
         .optional(caller.answered_mark.map(|at| at.0))
         .optional(caller.leapt_from.map(|at| at.0))
-        .optional(open.ahead.map(|ahead| ahead.after.0))
-        .optional(open.ahead.map(|ahead| ahead.to.0))
+        .text(spans(&open.ahead))
         .flag(open.files_agree)
         .duration(caller.calm)
         .instant(caller.expect)
         .text(open.reopened_ahead_count)
         .text(caller.largest_fence)
+}
+
+/// Spans of ticks as text: `after-to`, the oldest first.
+fn spans(spans: &[Ahead]) -> String {
+    let texts: Vec<_> = spans.iter().map(|span| format!("{}-{}", span.after.0, span.to.0)).collect();
+    texts.join(" ")
 }
 
 fn abandon_args(abandon: &Abandon) -> Args {

@@ -1,7 +1,7 @@
 //! Which ticks of a job are known to be decided, by the marks in answers; also by a clock that was ahead.
 
-use crate::job::{NodeName, Reason, Tick, Verdict};
-use crate::lease::{Ahead, EARLY_TOLERANCE, Protection};
+use crate::job::{NodeName, Reason, Schedule, Tick, Verdict};
+use crate::lease::{Ahead, EARLY_TOLERANCE, MOST_AHEAD, Protection};
 use crate::time::UtcMillis;
 
 use super::Contest;
@@ -25,6 +25,33 @@ impl DecidedAhead {
     /// Whether some of these ticks have not come yet.
     pub(super) fn lies_ahead(&self, now: UtcMillis) -> bool {
         self.ticks.is_some_and(|ticks| ticks.to > now.plus(EARLY_TOLERANCE))
+    }
+}
+
+/// The ticks that ran, as far as this replica knows: spans of the schedule's ticks without one that did not run, the oldest
+/// first.
+#[derive(Debug, Default)]
+pub(super) struct RanTicks(Vec<Ahead>);
+
+impl RanTicks {
+    /// Adds a tick after all others. If there are too many spans, the two oldest become one: ticks between them, which did
+    /// not run, are then known as decided only.
+    fn add(&mut self, tick: Tick, schedule: &Schedule) {
+        let instant = tick.instant();
+        match self.0.last_mut() {
+            Some(newest) if schedule.next_after(newest.to) == Some(tick) => newest.to = instant,
+            _ => self.0.push(Ahead { after: UtcMillis(instant.0 - 1), to: instant }),
+        }
+        if self.0.len() > MOST_AHEAD {
+            let oldest = self.0.remove(0);
+            self.0[0].after = oldest.after;
+        }
+    }
+
+    /// Forgets that any tick after this instant ran.
+    pub(super) fn forget_after(&mut self, instant: UtcMillis) {
+        self.0.retain(|span| span.after < instant);
+        self.0.iter_mut().for_each(|span| span.to = span.to.min(instant));
     }
 }
 
@@ -70,7 +97,7 @@ impl Contest {
     pub(super) fn learn_mark(&mut self, mark: UtcMillis, now: UtcMillis, ran: Option<Tick>) {
         if self.is_ahead(now) && mark < self.decided {
             (self.decided, self.answered) = (mark, mark);
-            self.ran_up_to(mark);
+            self.ran.forget_after(mark);
             self.delayed_by = Some(Reason::Late);
         }
         self.decide(mark, ran.is_some_and(|tick| tick.instant() == mark));
@@ -81,18 +108,10 @@ impl Contest {
     pub(super) fn decide(&mut self, mark: UtcMillis, ran: bool) {
         if mark > self.decided {
             if ran {
-                let next = self.spec.schedule.next_after(self.ran.to);
-                let is_next = next.is_some_and(|next| next.instant() == mark);
-                let after = if is_next { self.ran.after } else { UtcMillis(mark.0 - 1) };
-                self.ran = Ahead { after, to: mark };
+                self.ran.add(Tick(mark), &self.spec.schedule);
             }
             self.decided = mark;
         }
-    }
-
-    /// Forgets that any tick after this instant ran.
-    pub(super) fn ran_up_to(&mut self, instant: UtcMillis) {
-        self.ran = Ahead { after: self.ran.after.min(instant), to: self.ran.to.min(instant) };
     }
 
     /// Takes in the ticks that a clock that was ahead decided, and how often ticks that had not come were opened again,
@@ -110,9 +129,9 @@ impl Contest {
     }
 
     /// Returns the ticks that are known to have run: those that a clock that was ahead decided, or else the newest.
-    pub(in crate::replica) fn known_to_have_run(&self) -> Option<Ahead> {
-        let newest = Some(self.ran).filter(|ran| ran.after < ran.to);
-        self.ahead.ticks.filter(|ahead| ahead.to >= self.decided).or(newest)
+    pub(in crate::replica) fn known_to_have_run(&self) -> Vec<Ahead> {
+        let told = self.ahead.ticks.filter(|ahead| ahead.to >= self.decided);
+        told.map_or_else(|| self.ran.0.clone(), |told| vec![told])
     }
 
     /// Whether the known mark, or the start of the schedule, lies ahead: a clock that was ahead set it.

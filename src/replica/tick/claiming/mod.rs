@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobSpec, NodeName, Overlap, Reason, Tick};
-use crate::lease::{Abandon, Ahead, Answer, Dropped, Reply};
+use crate::lease::{Abandon, Answer, Dropped, Reply};
 use crate::replica::recovery::registration::Registration;
 use crate::replica::tick::backoff;
 use crate::time::{BootInstant, UtcMillis};
@@ -27,7 +27,7 @@ pub(crate) mod tests;
 pub(crate) use early::asked_ahead;
 use hinted::Hearsay;
 use leases::Leases;
-use marks::{DecidedAhead, is_done};
+use marks::{DecidedAhead, RanTicks, is_done};
 use redefine::up_to_date;
 use rerun::RerunLeft;
 
@@ -52,7 +52,7 @@ pub struct Contest {
     /// Every tick up to here is known to be decided.
     pub(crate) decided: UtcMillis,
     /// The newest ticks known to have run, without a gap between them.
-    ran: Ahead,
+    ran: RanTicks,
     /// The newest mark in an answer to this replica.
     pub(crate) answered: UtcMillis,
     ahead: DecidedAhead,
@@ -99,7 +99,7 @@ impl Contest {
             leases: Leases::of(spec.lease),
             standing: Eligibility::default(),
             decided: UtcMillis(0),
-            ran: Ahead { after: UtcMillis(0), to: UtcMillis(0) },
+            ran: RanTicks::default(),
             answered: UtcMillis(0),
             ahead: DecidedAhead::default(),
             closed_ahead: None,

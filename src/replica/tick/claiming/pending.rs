@@ -67,7 +67,7 @@ impl Contest {
     pub(in crate::replica) fn given_back(&mut self, tick: Tick) {
         let before = UtcMillis(tick.as_millis() - 1);
         (self.decided, self.answered) = (self.decided.min(before), self.answered.min(before));
-        self.ran_up_to(before);
+        self.ran.forget_after(before);
         self.was_not_cut_short(tick);
     }
 

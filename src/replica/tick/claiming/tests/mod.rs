@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::config::testing::spec;
 use crate::job::{Fence, JobSpec, NodeName, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use crate::lease::testing;
-use crate::lease::{Ahead, Answer, Caller, Era, Holder, Reply};
+use crate::lease::{Ahead, Answer, Caller, Era, Holder, MOST_AHEAD, Reply};
 use crate::replica::tick::action::{Action, Bid, Finding};
 use crate::replica::tick::claiming::Contest;
 use crate::time::{BootInstant, UtcMillis};
@@ -265,16 +265,29 @@ fn ticks_that_ran_stay_known_to_where_a_store_that_forgot_may_have_decided_more(
         contest.answered(&Reply { mark: Some(at(ms)), ..won() }, at(ms), SENT, true);
         contest.known_to_have_run()
     };
-    assert_eq!(runs(&mut contest, 1_000), Some(Ahead { after: at(999), to: at(1_000) }));
-    let row = Some(Ahead { after: at(999), to: at(2_000) });
-    assert_eq!(runs(&mut contest, 2_000), row);
+    assert_eq!(runs(&mut contest, 1_000), [Ahead { after: at(999), to: at(1_000) }]);
+    let row = Ahead { after: at(999), to: at(2_000) };
+    assert_eq!(runs(&mut contest, 2_000), [row]);
     for mark in [2_700, 4_200] {
         contest.opened(at(mark), UtcMillis(0), at(mark));
-        assert_eq!(contest.known_to_have_run(), row, "{mark}");
+        assert_eq!(contest.known_to_have_run(), [row], "{mark}");
     }
-    assert_eq!(runs(&mut contest, 5_000), Some(Ahead { after: at(4_999), to: at(5_000) }));
+    assert_eq!(runs(&mut contest, 5_000), [row, Ahead { after: at(4_999), to: at(5_000) }]);
     contest.given_back(Tick(at(5_000)));
-    assert_eq!(contest.known_to_have_run(), None);
+    assert_eq!(contest.known_to_have_run(), [row]);
+}
+
+#[test]
+fn of_too_many_spans_of_ticks_that_ran_the_oldest_are_joined() {
+    let mut contest = every_second();
+    let every_other = (0..).map(|count| at(1_000 + 2_000 * count)).take(MOST_AHEAD + 2);
+    let ran: Vec<_> = every_other.map(|to| Ahead { after: UtcMillis(to.0 - 1), to }).collect();
+    for span in &ran {
+        contest.decide(span.to, true);
+    }
+    let known = contest.known_to_have_run();
+    assert_eq!(known[0], Ahead { after: ran[0].after, to: ran[2].to });
+    assert_eq!(known[1..], ran[3..]);
 }
 
 #[test]

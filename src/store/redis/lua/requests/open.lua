@@ -4,14 +4,14 @@
 -- 9 whether a pause or resume is known, 10-13 the latest one: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
 -- 19 newest mark that an answer carried, 20 from when the clock leapt ahead;
--- 21-22 ticks that are known to have run: after, up to; 23 whether no replica takes a longer lease any more, 24 calm, 25 expect,
--- 26 the record's `returns_ahead` when the caller learned of the ticks of 21 and 22; 27 largest fence.
+-- 21 spans of ticks that are known to have run, oldest first: `after-to`; 22 whether no replica takes a longer lease any more,
+-- 23 calm, 24 expect, 25 the record's `returns_ahead` when the caller learned of the ticks of 21; 26 largest fence.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
 local heard, largest, lease, earlier = number(ARGV[2]), number(ARGV[3]), number(ARGV[7]), number(ARGV[17])
 local known = ARGV[8] == '1'
-local answered, leapt, expect = optional(ARGV[19]), optional(ARGV[20]), number(ARGV[25])
+local answered, leapt, expect = optional(ARGV[19]), optional(ARGV[20]), number(ARGV[24])
 front = math.max(now, number(ARGV[18])) + EARLY_TOLERANCE
 if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '', '', '', '', 0) end
@@ -21,19 +21,22 @@ if not record then
 end
 -- Takes ticks that the caller knows to be decided out of the leaps, unless they were opened again since: they keep their
 -- entries when leaps are opened.
-local ahead_after, ahead_to, returns_ahead = optional(ARGV[21]), optional(ARGV[22]), number(ARGV[26])
-local is_newer = ahead_to and returns_ahead < record.returns_ahead and ahead_to <= record.returned_ahead
-local was_returned = ahead_to and ahead_to > front and (ahead_to <= record.returned or is_newer)
-local is_decided_ahead = ahead_to and not was_returned
-local function close_ahead()
+local ran, returns_ahead = {}, number(ARGV[25])
+for after, to in string.gmatch(ARGV[21], '(%-?%d+)%-(%d+)') do
+  local span = { after = number(after), to = number(to) }
+  local is_newer = returns_ahead < record.returns_ahead and span.to <= record.returned_ahead
+  local was_returned = span.to > front and (span.to <= record.returned or is_newer)
+  if not was_returned then ran[#ran + 1] = span end
+end
+local function close_ahead(span)
   local leaps = record.leaps
-  except(ahead_after, ahead_to)
+  except(span.after, span.to)
   if record.leaps ~= leaps then changed = true end
 end
-if is_decided_ahead then close_ahead() end
+for _, span in ipairs(ran) do close_ahead(span) end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
-raise_floor(number(ARGV[27]))
+raise_floor(number(ARGV[26]))
 -- Extends the wait to the longest lease that the caller remembers: for a record that was never granted, and was created by
 -- a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten.
 local remembered = longest_of(lease, 0, largest)
@@ -58,32 +61,32 @@ if earlier > 0 and not is_opened then
   end
   pass_unrecorded(told, leapt, expect)
   -- Once the caller has watched the store for as long as it remembers, the record tells the lease of the only holder.
-  local is_known = record.phase == 'running' and number(ARGV[24]) >= remembered
+  local is_known = record.phase == 'running' and number(ARGV[23]) >= remembered
   if record['until'] > 0 and not is_known then record.lease = longest_of(lease, record.lease, largest) end
   if record.mark ~= mark or record.lease ~= lasts then changed = true end
 end
 -- Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era, or a
 -- wait for a forgotten holder is over: then no caller holds one. That wait ends earlier by the difference. A caller that still
 -- remembers the longer lease adds the same difference again, if the record was never granted, and the wait stays over.
-local calm = number(ARGV[24]) --[[protection: calm, off: MAX]]
+local calm = number(ARGV[23]) --[[protection: calm, off: MAX]]
 local is_waited_for = record['until'] <= now and calm >= record.lease
 local is_free = record.phase ~= 'running' and (record['until'] == 0 or is_waited_for)
-if ARGV[23] == '1' and is_free and record.lease > lease then
+if ARGV[22] == '1' and is_free and record.lease > lease then
   if record['until'] > 0 then record['until'] = math.max(record['until'] - (record.lease - lease), 1) end
   record.lease, changed = lease, true
 end
 -- Keeps the ticks decided that the caller knows to have run, if the store forgot them; also those that a clock which was
 -- ahead decided.
-if is_decided_ahead then
+for _, span in ipairs(ran) do
   local mark = record.mark
-  if ahead_to > front then
-    add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, OPEN)
-    record.mark = math.max(record.mark, ahead_to)
+  if span.to > front then
+    add_leap(math.max(record.mark, now + EARLY_TOLERANCE), span.to, OPEN)
+    record.mark = math.max(record.mark, span.to)
   else
-    pass_unrecorded_to(ahead_to, leapt)
+    pass_unrecorded_to(span.to, leapt)
   end
   if record.mark ~= mark then changed = true end
-  close_ahead()
+  close_ahead(span)
 end
 reopen()
 recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
