@@ -307,6 +307,8 @@ impl Contest {
         let is_past_outage = !is_rerun && next.is_some_and(|next| next > self.unheard_at);
         let delay = match self.delayed_by.filter(|_| is_rerun || is_behind) {
             Some(Reason::StoreUnreachable) if is_past_outage => Some(Reason::Late),
+            // This replica was there, and waited.
+            Some(Reason::NoReplica) if !is_rerun => Some(Reason::Late),
             delay => delay,
         };
         self.delayed_by = delay.or(bid.waited.then_some(Reason::Late));

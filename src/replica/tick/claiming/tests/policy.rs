@@ -64,6 +64,18 @@ fn ticks_that_become_too_late_while_older_ones_are_decided_have_their_reason() {
 }
 
 #[test]
+fn that_no_replica_was_there_is_no_reason_for_ticks_that_came_since_one_waits() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"\nstart_deadline = \"2s\"");
+    for (instant, reason) in [(9_500, Reason::NoReplica), (12_500, Reason::Late), (15_500, Reason::Late)] {
+        let (bid, claim) = claim_at(&mut contest, instant);
+        assert_eq!((bid.tick, claim.gap_reason), (Tick(at(instant - 1_500)), reason));
+        contest.answered(&held(Duration::from_secs(2)), at(instant + 1), SENT, true);
+        claimed(contest.wake(at(instant + 2_900), no_stagger));
+        contest.answered(&late(), at(instant + 2_901), SENT, true);
+    }
+}
+
+#[test]
 fn an_outage_is_no_reason_for_ticks_that_came_after_it_while_older_ones_waited() {
     let (_, claim) = passes_a_tick(|contest| assert_eq!(contest.unheard(at(1_500)), Some(Tick(at(1_000)))));
     assert_eq!(claim.gap_reason, Reason::Late, "the store was there when they came");
