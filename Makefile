@@ -1,5 +1,6 @@
 # make test    everything that is tested, on a fresh Debian or Ubuntu with Rust: installs what is missing
-# make campaign DURATION=1h SEED=7   everything done to real replicas and servers, as long as wanted
+# make campaign DURATION=1h SEED=7   everything done to real replicas and servers, as long as wanted; on Redis, or with
+#              STORE=postgres on PostgreSQL
 # make switches  ten times for each protection: without it, scripted faults make the checker of the campaign fail
 # make check   formatting, lints, documentation, dependencies
 # make advisories   known faults of what this depends on, by the database of RustSec, which it fetches
@@ -37,11 +38,16 @@ STEPS ?= 1
 # How often `make bench` measures everything; medians count.
 ROUNDS ?= 3
 FAULTS ?= 0
+# The store of `make campaign`, and the test that it is.
+STORE ?= redis
+CAMPAIGN_OF_redis := binary(campaign) & test(no_fault_makes_a_tick_run_twice_or_go_missing)
+CAMPAIGN_OF_postgres := binary(cluster) & test(no_fault_of_postgresql_makes_a_tick_run_twice_or_go_missing)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The tests' tools, each with the Debian package that has it. Debian keeps those of a PostgreSQL server off PATH.
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql \
+	pgbouncer:pgbouncer \
 	promtool:prometheus prometheus:prometheus ip:iproute2 nsenter:util-linux
 
 # What `make browser` and `make screens` need besides: a browser, and what checks in it how accessible the page is.
@@ -69,7 +75,7 @@ test: tools
 
 campaign: tools
 	CAMPAIGN_DURATION="$(or $(DURATION),1h)" CAMPAIGN_SEED="$(SEED)" $(CARGO) nextest run $(FEATURES) \
-		--profile campaign --test campaign --no-capture -E 'test(no_fault_makes_a_tick_run_twice_or_go_missing)'
+		--profile campaign --no-capture -E '$(CAMPAIGN_OF_$(STORE))'
 
 switches: tools
 	CAMPAIGN_REPEAT=10 $(CARGO) nextest run $(FEATURES) --profile campaign --test campaign \

@@ -12,6 +12,7 @@ mod checker_tests;
 #[path = "../support/copy.rs"]
 mod copy;
 mod coverage;
+#[path = "../support/dice.rs"]
 mod dice;
 mod evidence;
 mod fault;

@@ -24,7 +24,7 @@ use crate::witness;
 use crate::witness::{Violation, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Ticks of the first two seconds are left out.
 const WARM_UP_MS: i64 = 2_000;
@@ -108,6 +108,13 @@ impl Cluster {
         replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
     }
 
+    /// The newest lines of the replicas' logs.
+    pub(crate) fn newest_lines(&self, count: usize) -> String {
+        let mut newest: Vec<&str> = self.log.lines().rev().take(count).collect();
+        newest.reverse();
+        newest.join("\n")
+    }
+
     /// What the replicas have said so far, each in its own order.
     pub(crate) fn said(&self) -> impl Iterator<Item = Value> {
         self.log.lines().map(|line| serde_json::from_str(line).unwrap_or_default())
@@ -120,6 +127,17 @@ impl Cluster {
             let event =
                 self.wait_for(&format!("every job's {runs} runs"), |event| event["message"] == "run ended");
             *ended.entry(event["job"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Waits until a tick after this instant was run of every job.
+    pub(crate) fn wait_for_ticks_after(&mut self, at_ms: i64) {
+        let mut jobs = BTreeSet::new();
+        while jobs.len() < self.jobs {
+            let ended = self.wait_for("a later tick of every job", |event| {
+                event["message"] == "run ended" && millis_of(event, "tick") > at_ms
+            });
+            jobs.insert(ended["job"].to_string());
         }
     }
 
@@ -189,7 +207,7 @@ impl Cluster {
     }
 
     /// How ticks ended, oldest first, as `history` tells now.
-    fn told(&self) -> Vec<Value> {
+    pub(crate) fn told(&self) -> Vec<Value> {
         let output = self.output_of(&["history", "--format", "json", "-n", "2000"]);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     }
@@ -213,6 +231,13 @@ impl Cluster {
         replica.child.kill().expect("the replica is our child");
         replica.child.wait().expect("the replica is our child");
         replica
+    }
+
+    /// Kills a replica, and starts it again at once.
+    pub(crate) fn kill_and_start(&mut self, node: &str) {
+        let mut replica = self.killed(node);
+        replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
+        self.replicas.insert(number_of(node), replica);
     }
 
     /// Kills a replica, and starts it again at once by the same name as if on another machine: it knows nothing of its former life.
@@ -319,12 +344,18 @@ impl Drop for Cluster {
     }
 }
 
-/// The number of n0, n1, and so on.
+/// An instant of an event, in milliseconds.
+pub(crate) fn millis_of(event: &Value, field: &str) -> i64 {
+    let text = event[field].as_str().unwrap_or_else(|| panic!("no {field} in {event}"));
+    text.parse::<Timestamp>().expect("an instant").as_millisecond()
+}
+
 /// When a line was logged.
 pub(crate) fn time_of(event: &Value) -> Timestamp {
     event["timestamp"].as_str().and_then(|at| at.parse().ok()).expect("every line has its time")
 }
 
+/// The number of n0, n1, and so on.
 fn number_of(node: &str) -> usize {
     node.trim_start_matches('n').parse().expect("a replica's name")
 }

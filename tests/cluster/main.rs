@@ -4,6 +4,8 @@
 
 #[path = "../support/c_program.rs"]
 mod c_program;
+#[path = "../support/dice.rs"]
+mod dice;
 mod faults;
 mod harness;
 mod labels;

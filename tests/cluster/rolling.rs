@@ -5,11 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use serde_json::Value;
 use solocron::time::{Clock, SystemClock};
 
-use crate::harness::Cluster;
+use crate::harness::{Cluster, millis_of};
 use crate::plan::Plan;
 use crate::redis_server::RedisServer;
 use crate::witness::{Witnessed, check};
@@ -28,28 +26,12 @@ fn seconds() -> i64 {
     std::env::var("SOLOCRON_CLUSTER_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(SHORT)
 }
 
-fn millis_of(event: &Value, field: &str) -> i64 {
-    let text = event[field].as_str().unwrap_or_else(|| panic!("no {field} in {event}"));
-    text.parse::<Timestamp>().expect("an instant").as_millisecond()
-}
-
 /// Waits until this replica has run something of its own again.
 fn wait_for_run_on(cluster: &mut Cluster, number: usize) {
     let node = format!("n{number}");
     cluster.wait_for("a run on the replica that was started again", |event| {
         event["message"] == "run ended" && event["node"] == *node
     });
-}
-
-/// Waits until a tick after this instant was run of every job.
-fn wait_for_ticks_after(cluster: &mut Cluster, at_ms: i64) {
-    let mut jobs = BTreeMap::new();
-    while jobs.len() < JOBS {
-        let ended = cluster.wait_for("a later tick of every job", |event| {
-            event["message"] == "run ended" && millis_of(event, "tick") > at_ms
-        });
-        jobs.insert(ended["job"].to_string(), ());
-    }
 }
 
 /// A replica claims no tick that comes after it has said that it drains, until it is started again.
@@ -96,7 +78,7 @@ fn a_rolling_restart_under_load_misses_nothing_and_doubles_nothing() {
         restarts += 1;
     }
     let last_ms = SystemClock.utc().0;
-    wait_for_ticks_after(&mut cluster, last_ms);
+    cluster.wait_for_ticks_after(last_ms);
     assert_no_tick_is_taken_in_a_drain(&cluster);
 
     let mut runs = cluster.stop();

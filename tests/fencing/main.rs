@@ -59,7 +59,7 @@ fn sqlite(scene: &Scene, sql: &str) -> String {
 }
 
 /// Runs a script of the examples with this token.
-fn pay(scene: &Scene, script: &str, fence: u32, equip: &dyn Fn(&mut Command)) -> Output {
+fn pay(scene: &Scene, script: &str, fence: u64, equip: &dyn Fn(&mut Command)) -> Output {
     let mut command = Command::new("sh");
     command.arg(script).current_dir(scene.path(".")).env("SOLOCRON_FENCE", fence.to_string());
     equip(&mut command);
@@ -72,7 +72,7 @@ fn assert_paid(output: &Output, paid: u32) {
     assert!(output.status.success(), "{said:?}");
 }
 
-fn assert_rejected(output: &Output, fence: u32) {
+fn assert_rejected(output: &Output, fence: u64) {
     let said = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(said.0, "", "{said:?}");
     assert_eq!(said.1, format!("not paid: a run with a newer token than {fence} has written already\n"));
@@ -110,6 +110,52 @@ fn a_stale_writer_is_rejected_by_a_fenced_postgresql_table() {
         server.equip(command);
     };
     stale_writer_is_rejected(&scene, "pay-postgres.sh", &equip, &|| server.sql(STATE));
+}
+
+/// The statements in SQL that docs/postgres.md shows in its section on payouts.
+fn statements_for_payouts() -> (String, String) {
+    let page = read(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/postgres.md"));
+    let section = page.split_once("\n## Payouts in the same database\n").expect("the section").1;
+    let mut blocks = section.split("```sql\n").skip(1);
+    let mut block =
+        || blocks.next().and_then(|block| block.split_once("```")).expect("a statement").0.to_owned();
+    (block(), block())
+}
+
+#[test]
+fn with_its_data_in_the_store_a_run_pays_only_while_it_holds_the_lock() {
+    let (statement, rights) = statements_for_payouts();
+    let server = Postgres::start_on_port();
+    let init = Command::new(env!("CARGO_BIN_EXE_solocron"))
+        .args(["store", "init", "--store", &server.url()])
+        .output()
+        .expect("the program was built");
+    assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
+    server.sql(&read(Path::new(FILES).join("accounts.sql")));
+    server.sql("create role billing login; grant select, update on accounts to billing");
+    server.sql(&rights);
+    let script = read(Path::new(FILES).join("pay-postgres.sh"));
+    let (host, port) = (server.host(), server.port());
+    let folder = scene(&format!(
+        "[cluster]\nname = \"billing\"\n[jobs.pay]\nschedule = \"* * * * * *\"\nshell = \"sh pay-postgres.sh\"\n\
+         env = {{ PGHOST = \"{host}\", PGPORT = \"{port}\", PGUSER = \"billing\", PGDATABASE = \"postgres\" }}\n"
+    ));
+    std::fs::write(folder.path("pay.sql"), statement).expect("a writable folder");
+    assert!(script.contains("-f pay.sql"), "{script}");
+    let mut replica = folder.run(&["--store", &server.url(), "--job-output", "both"]);
+    let ended = replica.wait_for_event("run ended");
+    assert_eq!(ended["outcome"], "succeeded", "{ended}");
+    replica.signal(Signal::SIGTERM);
+    replica.wait().expect_code(0);
+    let paid = server.sql(STATE);
+    let fence: u64 = paid.split_once(' ').expect("two numbers").1.parse().expect("a number");
+
+    // A run wakes up whose lock is free: nobody has paid since, and its token is the newest.
+    let equip = |command: &mut Command| {
+        server.equip(command).env("PGUSER", "billing");
+    };
+    assert_rejected(&pay(&folder, "pay-postgres.sh", fence + 1, &equip), fence + 1);
+    assert_eq!(server.sql(STATE), paid);
 }
 
 #[test]

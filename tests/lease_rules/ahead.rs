@@ -363,7 +363,7 @@ fn a_run_by_a_clock_ahead_again_after_the_mark_was_set_back_is_remembered() {
 }
 
 #[test]
-fn of_ticks_that_a_clock_ahead_decided_and_the_store_forgot_those_that_ran_do_not_run_again() {
+fn of_ticks_that_a_clock_ahead_decided_those_that_ran_do_not_run_again() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         set_clock(&mut book, HOUR);

@@ -14,6 +14,9 @@ mod postgres;
 #[expect(dead_code, reason = "other tests use more of it")]
 #[path = "../support/postgres_server.rs"]
 mod postgres_server;
+#[expect(dead_code, reason = "what the tests of the program need besides")]
+#[path = "../support/process.rs"]
+mod process;
 mod redis;
 mod redis_access;
 mod redis_exchange;

@@ -185,13 +185,14 @@ fn edit_hash(server: &RedisServer, edit: impl Fn(&mut Fields)) {
     server.cli(&command);
 }
 
-/// Asks again while the disk is too busy for anyone to get the embedded store's file, as replicas do; each time takes
-/// two seconds.
+/// Asks again while the disk is too busy for anyone to get the embedded store's file, or a connection too busy for a request to
+/// be sent, as replicas do; each time takes half a second to two seconds.
 pub(crate) async fn patiently<'a, T>(ask: impl Fn() -> Answered<'a, T>) -> Result<T, StoreError> {
     const TIMES: usize = 15;
     for _ in 1..TIMES {
         match ask().await {
             Err(StoreError::Refused(why)) if why.contains("another replica has been writing") => {}
+            Err(StoreError::NotSent(why)) if why.to_string().contains("was busy for") => {}
             result => return result,
         }
     }

@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User, chown};
 use tempfile::TempDir;
 
+use super::process::descendants;
 use super::redis_server::{free_port, wait_for_line};
 
 /// A server that is not ready by then never will be, however busy the machine.
@@ -67,21 +68,37 @@ impl Postgres {
         panic!("postgres found no free port in {PORT_ATTEMPTS} attempts");
     }
 
+    /// The port that it was started on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port.expect("it was started on a port")
+    }
+
     /// Its address as a store.
     pub(crate) fn url(&self) -> String {
-        let port = self.port.expect("it was started on a port");
+        let port = self.port();
         format!("postgres://{POSTGRES}@127.0.0.1:{port}/{POSTGRES}")
     }
 
     /// Its address as a store together with another server: whichever takes writes is used.
     pub(crate) fn url_with(&self, other: &Self) -> String {
-        let port = |server: &Self| server.port.expect("it was started on a port");
-        let (first, second) = (port(self), port(other));
+        let (first, second) = (self.port(), other.port());
         format!("postgres://{POSTGRES}@127.0.0.1:{first},127.0.0.1:{second}/{POSTGRES}")
     }
 
     /// A standby of this server, which receives what it writes a moment later.
     pub(crate) fn standby(&self) -> Self {
+        Self::serve_on_port(self.base_backup())
+    }
+
+    /// A standby of this server on the port of one that is stopped.
+    pub(crate) fn standby_instead_of(&self, stopped: &Self) -> Self {
+        let (folder, port) = (self.base_backup(), stopped.port);
+        let (server, log) =
+            serve(folder.path(), port).unwrap_or_else(|log| panic!("postgres did not start:\n{log}"));
+        Self { server, log, folder, port }
+    }
+
+    fn base_backup(&self) -> TempDir {
         let folder = TempDir::new().expect("a folder for temporary files");
         let mut backup = command("pg_basebackup", folder.path());
         backup.arg("-D").arg(folder.path().join("data")).args([
@@ -94,12 +111,49 @@ impl Postgres {
         ]);
         let made = self.equip(&mut backup).output().expect("it was found");
         assert!(made.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&made.stderr));
-        Self::serve_on_port(folder)
+        folder
+    }
+
+    /// Stops all of its processes, until `thaw`: connections stay open, and nothing is answered.
+    pub(crate) fn freeze(&self) {
+        self.signal_all(Signal::SIGSTOP);
+    }
+
+    /// Lets its processes continue.
+    pub(crate) fn thaw(&self) {
+        self.signal_all(Signal::SIGCONT);
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        let server = Pid::from_raw(i32::try_from(self.server.id()).expect("process ids are small"));
+        // First the one that starts others.
+        for pid in std::iter::once(server).chain(descendants(server)) {
+            // An error says that it is gone already.
+            let _ = kill(pid, signal);
+        }
+    }
+
+    /// A copy of its data, while it is stopped.
+    pub(crate) fn backup(&self) -> TempDir {
+        let backup = TempDir::new().expect("a folder for temporary files");
+        copy(&self.data(), &backup.path().join("data"));
+        backup
+    }
+
+    /// Replaces its data, while it is stopped, by those of a backup.
+    pub(crate) fn restore(&self, backup: &TempDir) {
+        std::fs::remove_dir_all(self.data()).expect("it is the test's own");
+        copy(&backup.path().join("data"), &self.data());
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
     /// Stops it at once: as after a power cut, it recovers when it is started again.
     pub(crate) fn stop(&mut self) {
         let id = i32::try_from(self.server.id()).expect("process ids are small");
+        self.thaw();
         // At once, with all of its processes; an error says that it is gone already.
         let _ = kill(Pid::from_raw(id), Signal::SIGQUIT);
         // One that waits for a client to log in does not end by this, and a client of this thread cannot move on.

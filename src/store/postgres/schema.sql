@@ -13,6 +13,11 @@ create table if not exists solocron.cells (
     primary key (cluster, job)
 ) with (fillfactor = 50);
 
+-- The runs that hold their jobs' locks, each with its fencing token: for jobs that keep their data in the same database.
+create or replace view solocron.holders as
+    select cluster, job, record->>'run' as run, (record->>'fence')::bigint as fence
+    from solocron.cells where record->>'phase' = 'running';
+
 -- The history of each job, its newest 200 entries.
 create table if not exists solocron.entries (
     cluster text not null,

@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use crate::lease::Protection;
+
 /// Makes the tables that do not exist.
 pub(super) const SCHEMA: &str = include_str!("schema.sql");
 
@@ -30,6 +32,21 @@ fn filled(statement: &str) -> String {
     statement.replace("{now}", NOW).replace("{era}", ERA).replace("{settings}", SETTINGS)
 }
 
+/// As [`filled`], with the conditions of a swap. One whose protection a test switches off always holds.
+fn filled_swap(statement: &str) -> String {
+    use Protection::{SwapAge, SwapEra, SwapNonce, SwapNotAhead, SwapVersion};
+    let unless_off = |protections: &[Protection], condition: &'static str| {
+        if protections.iter().all(|protection| protection.is_on()) { condition } else { "true" }
+    };
+    let statement = statement
+        .replace("{same_version}", unless_off(&[SwapVersion], "c.version = fit.version"))
+        .replace("{same_nonce}", unless_off(&[SwapVersion, SwapNonce], "c.nonce = fit.nonce"))
+        .replace("{same_era}", unless_off(&[SwapEra], "asked.era = server.era"))
+        .replace("{not_ahead}", unless_off(&[SwapNotAhead], "age >= 0"))
+        .replace("{in_time}", unless_off(&[SwapAge], "age <= 1000"));
+    filled(&statement)
+}
+
 /// Reads cells. Parameters: cluster, jobs.
 pub(super) static READ: LazyLock<String> = LazyLock::new(|| {
     filled(
@@ -51,27 +68,27 @@ pub(super) static READ: LazyLock<String> = LazyLock::new(|| {
 /// of entries to remove. 14 to 16: jobs, numbers and texts of entries to store. 17: how many are kept. 18 and 19: name and number
 /// of the caller's heartbeat (null: it sends none). Returns job and time of each cell that was written.
 pub(super) static SWAP: LazyLock<String> = LazyLock::new(|| {
-    filled(
+    filled_swap(
         "with server as materialized (select {now} as now, {era} as era, {settings}),
          asked as materialized (
              select * from unnest($2::text[], $3::int8[], $4::int8[], $5::text[], $6::int8[], $7::int8[], $8::text[],
                  $9::int8[], $10::text[], $11::text[])
              with ordinality as a(job, version, nonce, era, decided, new_nonce, record, newest_number, newest, hint, n)),
          fit as materialized (
-             select asked.* from asked, server
-             where asked.era = server.era and server.now - asked.decided between 0 and 1000
+             select asked.* from asked, server, lateral (select server.now - asked.decided as age) a
+             where {same_era} and {not_ahead} and {in_time}
                  and ($18::text is null or exists (
                      select from solocron.notes b
                      where b.cluster = $1 and b.folder = 'nodes' and b.name = $18 and b.number >= $19))),
          present as materialized (
              select c.job from solocron.cells c join fit on fit.job = c.job
-             where c.cluster = $1 and c.version = fit.version and c.nonce = fit.nonce
+             where c.cluster = $1 and {same_version} and {same_nonce}
              order by c.job for update of c),
          updated as (
              update solocron.cells c set version = c.version + 1, nonce = fit.new_nonce, record = fit.record::json,
                  newest_number = fit.newest_number, newest = fit.newest::json
              from fit join present on present.job = fit.job
-             where c.cluster = $1 and c.job = fit.job and c.version = fit.version and c.nonce = fit.nonce
+             where c.cluster = $1 and c.job = fit.job and {same_version} and {same_nonce}
              returning c.job, {now} as written),
          created as (
              insert into solocron.cells (cluster, job, version, nonce, record, newest_number, newest)
@@ -97,9 +114,10 @@ pub(super) static SWAP: LazyLock<String> = LazyLock::new(|| {
              select pg_notify('solocron_hints', $1 || E'\\n' || string_agg(fit.hint, E'\\x1e'))::text
              from fit join written on written.job = fit.job where fit.hint is not null group by fit.n / 8)
          select written.job, written.written,
-             1 / (written.written - fit.decided between 0 and 1000)::int as in_time,
+             1 / ({not_ahead} and {in_time})::int as in_time,
              (select count(*) from told) as told
-         from written join fit on fit.job = written.job",
+         from written join fit on fit.job = written.job,
+             lateral (select written.written - fit.decided as age) a",
     )
 });
 

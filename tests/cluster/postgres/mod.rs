@@ -1,4 +1,10 @@
-//! Replicas on a PostgreSQL server: the server crashes, or its standby is promoted without the last writes.
+//! Replicas on a PostgreSQL server: the server crashes, its standby is promoted without the last writes, and a storm of faults.
+
+mod pooler;
+mod servers;
+mod storm;
+
+use pooler::Pooler;
 
 use crate::harness::Cluster;
 use crate::plan::Plan;
@@ -69,4 +75,23 @@ fn a_standby_that_is_promoted_without_its_last_writes_lets_no_tick_run_twice() {
     cluster.wait_for_runs(3);
     let runs = cluster.stop();
     assert_eq!(wrong(&runs), []);
+}
+
+#[test]
+fn through_a_pooler_that_is_restarted_every_tick_runs_once() {
+    let server = Postgres::start_on_port();
+    make_tables(&server);
+    let mut pooler = Pooler::of(&server);
+    let url = pooler.url();
+    let keys = "lease = \"20s\"\nstart_deadline = \"60s\"";
+    let mut cluster =
+        Cluster::start(&Plan { jobs: 5, keys, run_ms: 300, skews_ms: &[0; 3], ..Plan::on(&url) });
+    cluster.wait_for_runs(2);
+    pooler.stop();
+    cluster.wait_for_message("tick delayed: the store does not answer");
+    pooler.start_again();
+    cluster.wait_for_runs(3);
+    let runs = cluster.stop();
+    assert_eq!(wrong(&runs), []);
+    assert!(runs.iter().all(|run| run.end_us.is_some()), "no run was stopped");
 }
