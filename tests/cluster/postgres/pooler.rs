@@ -61,7 +61,10 @@ impl Drop for Pooler {
 }
 
 fn start(folder: &TempDir) -> Child {
-    let mut command = Command::new("pgbouncer");
+    // Debian keeps it off the PATH of those who are not root.
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec pgbouncer \"$0\""]).env("PATH", format!("{path}:/usr/sbin"));
     if Uid::effective().is_root() {
         // It refuses to run as root.
         let nobody = User::from_name("nobody").expect("a readable list of users").expect("a user `nobody`");
@@ -70,12 +73,10 @@ fn start(folder: &TempDir) -> Child {
         command.uid(nobody.uid.as_raw()).gid(nobody.gid.as_raw());
     }
     let settings = folder.path().join("pgbouncer.ini");
-    let spawned =
-        command.arg(settings).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut child =
-        spawned.unwrap_or_else(|error| panic!("pgbouncer: {error}; try `apt-get install pgbouncer`"));
+    command.arg(settings).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("a shell");
     let log = BufReader::new(child.stderr.take().expect("it is piped"));
     wait_for_line(log, "process up", START_DEADLINE)
-        .unwrap_or_else(|log| panic!("pgbouncer did not start:\n{log}"));
+        .unwrap_or_else(|log| panic!("pgbouncer did not start; try `apt-get install pgbouncer`:\n{log}"));
     child
 }
