@@ -275,8 +275,13 @@ impl World {
     /// Counts wrong clocks as trouble.
     fn watch_clocks(&mut self) {
         let wrong = Duration::from_millis(500);
-        if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > wrong) {
+        let is_wrong = self.scenario.clocks.iter().any(|clock| clock.error(self.now) > wrong);
+        if is_wrong {
             self.trouble(Duration::from_secs(1));
+        }
+        // Of a store that does not answer, no replica learns that its clock is right again.
+        let was_confused = self.confusions.last().is_some_and(|(_, end)| *end >= self.now);
+        if is_wrong || was_confused && self.server.service != Service::Up {
             self.confusions.push((self.now, self.now.plus(Duration::from_secs(2))));
         }
     }

@@ -4,8 +4,9 @@ local function read_era()
   local said = redis.pcall('INFO', 'replication')
   -- If the user lacks the right, the error carries the server's words.
   if said.err then
-    -- Redis 7 reports this to a script without the word NOPERM.
+    -- Redis from 7 on and Valkey report this to a script without the word NOPERM.
     local is_denied = string.find(said.err, 'NOPERM') or string.find(said.err, "can't run this command", 1, true)
+      or string.find(said.err, 'no permissions', 1, true)
     return nil, (is_denied and 'NOPERM INFO: ' or 'NOERA ') .. said.err
   end
   local found = string.match(said, 'master_replid:(%x+)')
