@@ -61,6 +61,10 @@ pub enum FailureCause {
     FileExposed,
     /// The file of the embedded store is no database, or a damaged one.
     NotADatabase,
+    /// Another transaction was first, and nothing was written.
+    Conflict,
+    /// The server can take no more notifications, and nothing was written.
+    NotificationsFull,
 }
 
 impl StoreError {

@@ -170,3 +170,32 @@ async fn a_swap_that_waited_for_a_lock_of_the_row_too_long_writes_nothing() {
     });
     assert_eq!(replica.record().await, before);
 }
+
+#[tokio::test]
+async fn a_server_that_can_take_no_more_notifications_grants_locks_all_the_same() {
+    let world = World::postgres();
+    let replica = world.opened().await;
+    // What the server's own function does once the queue is full, at the commit.
+    server(&world).sql(
+        "create schema full_queue; create function full_queue.pg_notify(text, text) returns void language plpgsql as \
+         $$ begin raise exception 'too many notifications in the NOTIFY queue' using errcode = '54000'; end $$; \
+         alter role postgres set search_path = full_queue, pg_catalog; \
+         select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'solocron'",
+    );
+    let there_again = async {
+        // An error says that the connection is not there again yet.
+        while replica.store.ready().await.is_err() || replica.store.pulse(None).await.is_err() {}
+    };
+    timeout(DEADLINE, there_again).await.expect("the server is up");
+    replica.win().await;
+}
+
+#[tokio::test]
+async fn of_serializable_transactions_that_meet_none_is_an_error() {
+    let world = World::postgres();
+    world.opened().await;
+    server(&world).sql("alter role postgres set default_transaction_isolation = 'serializable'");
+    crate::cases::of_many_claimants_exactly_one_wins_each_tick(&world).await;
+    let concerns = world.replica().await.store.inspect().await.expect("concerns");
+    assert!(concerns.iter().any(|concern| concern.value == "serializable"), "{concerns:?}");
+}

@@ -99,7 +99,28 @@ impl PostgresEngine {
         // Rows are locked in the order of their jobs.
         let mut sorted: Vec<&CellSwap> = swaps.iter().collect();
         sorted.sort_by_key(|swap| &swap.job);
-        let columns = SwapColumns::of(&sorted, self.publishes);
+        match self.swap_sorted(lane, swaps, &sorted, beat, self.publishes).await {
+            // Hints decide nothing: without them replicas look later. All that the statement had written was undone.
+            Err(error) if error.cause() == Some(&FailureCause::NotificationsFull) => {
+                self.swap_sorted(lane, swaps, &sorted, beat, false).await
+            }
+            // As if each cell had another version by now: they are read again.
+            Err(error) if error.cause() == Some(&FailureCause::Conflict) => Ok(vec![None; swaps.len()]),
+            result => result,
+        }
+    }
+
+    /// Swaps cells, `sorted` by their jobs, and returns when each of the `swaps` was written. `publishes`: whether hints are
+    /// published.
+    async fn swap_sorted(
+        &self,
+        lane: RequestLane,
+        swaps: &[CellSwap],
+        sorted: &[&CellSwap],
+        beat: Option<&ConfirmedBeat>,
+        publishes: bool,
+    ) -> Result<Vec<Option<UtcMillis>>, StoreError> {
+        let columns = SwapColumns::of(sorted, publishes);
         let kept = KEPT_ENTRIES as i64;
         let node = beat.map(|beat| beat.node.as_str());
         let count = beat.map(|beat| beat.count.cast_signed());

@@ -50,13 +50,24 @@ pub(super) fn diagnose(error: &Error) -> Diagnosis {
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
         of(
             FailureCause::NoRight,
-            "grant the rights of docs/postgres.md, \"A user for solocron\", to the user of `store`; `store init` needs a user who may \
-             create a schema in the database",
+            "grant the rights of docs/postgres.md, \"A user for solocron\", to the user of `store`: `solocron check --probe` names those \
+             that are missing; `store init` needs a user who may create a schema in the database",
         )
     } else if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::INVALID_SCHEMA_NAME {
         of(
             FailureCause::NoTables,
             "make the tables: `solocron store init`, or by hand with what `solocron store init --sql` prints",
+        )
+    } else if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
+        of(
+            FailureCause::Conflict,
+            "let transactions be `read committed`: `alter role USER set default_transaction_isolation = 'read committed'`",
+        )
+    } else if *code == SqlState::PROGRAM_LIMIT_EXCEEDED {
+        of(
+            FailureCause::NotificationsFull,
+            "end the session that listens and does not read: `select pid, state, query from pg_stat_activity where state like 'idle in \
+             transaction%'`; or add `?hints=off` to `store`",
         )
     } else if *code == SqlState::DIVISION_BY_ZERO || *code == SqlState::LOCK_NOT_AVAILABLE {
         // The first is the `1 / 0` in the statement of a swap: see `sql::SWAP`.
@@ -84,7 +95,10 @@ fn of_client(said: &str) -> Diagnosis {
             "name the authority's certificate in `store`: `sslrootcert=/etc/ssl/postgres-ca.pem`",
         )
     } else if said.contains("does not allow writes") {
-        Diagnosis::from(said).help("name the primary in `store`; if this is to be the primary, promote it")
+        Diagnosis::from(said).help(
+            "name the primary in `store`; if this is to be the primary, promote it; if it is the primary, `default_transaction_read_only` \
+             is on for the server, the database or the user: `alter role USER set default_transaction_read_only = off`",
+        )
     } else {
         said.into()
     }

@@ -9,6 +9,12 @@ use super::connection::PostgresConnector;
 /// The oldest release that is accepted, PostgreSQL 13. The tests run on 15 only.
 const LEAST_VERSION: u32 = 130_000;
 
+/// A queue of notifications that is so full will be full soon.
+const MUCH_PERCENT: u8 = 50;
+
+/// A request is given up after two seconds.
+const LONGEST_LOCK_MS: u32 = 2_000;
+
 /// The settings that matter, and what else the server tells about itself.
 const FACTS: &str = "select name, value from (
      values ('server_version', current_setting('server_version')),
@@ -16,17 +22,23 @@ const FACTS: &str = "select name, value from (
          ('fsync', current_setting('fsync')),
          ('full_page_writes', current_setting('full_page_writes')),
          ('server_encoding', current_setting('server_encoding')),
+         ('isolation', current_setting('default_transaction_isolation')),
+         ('lock_timeout_ms', (select setting from pg_settings where name = 'lock_timeout')),
+         ('notifications', (100 * pg_notification_queue_usage())::int::text),
+         ('synchronous_names', current_setting('synchronous_standby_names')),
          ('standbys', (select count(*)::text from pg_stat_replication)),
          ('shown', (select count(sync_state)::text from pg_stat_replication)),
          ('synchronous', (select count(*)::text from pg_stat_replication where sync_state in ('sync', 'quorum')))
      ) as facts(name, value)";
 
-/// The tables on which this user lacks a right.
-const RIGHTS: &str = "select t.name, w.which from
+/// The rights that this user lacks.
+const RIGHTS: &str = "select format('%s on solocron.%s', w.which, t.name) from
      unnest(array['cells', 'entries', 'notes', 'feeds', 'lines', 'slips']) as t(name),
      unnest(array['select', 'insert', 'update', 'delete']) as w(which)
      where not has_table_privilege(format('solocron.%I', t.name), w.which)
-     order by t.name, w.which";
+     union all select 'execute on function pg_control_system()'
+     where not has_function_privilege('pg_control_system()', 'execute')
+     order by 1";
 
 /// Returns all findings; without `rights` only those that do not concern this user. `is_exposed`: whether others on the network
 /// could read what is sent.
@@ -54,17 +66,13 @@ pub(super) async fn inspect(
 
 async fn missing_rights(connector: &PostgresConnector) -> Result<Option<Concern>, StoreError> {
     let rows = connector.query(RIGHTS, &[]).await?;
-    let missing = |row: &tokio_postgres::Row| {
-        let text = |at| row.try_get::<_, String>(at).unwrap_or_default();
-        format!("{} on solocron.{}", text(1), text(0))
-    };
-    let missing: Vec<String> = rows.iter().map(missing).collect();
+    let missing: Vec<String> = rows.iter().map(|row| row.try_get(0).unwrap_or_default()).collect();
     let what = "the user of the store lacks rights, so that requests are refused";
     Ok((!missing.is_empty()).then(|| {
         Concern::error(what, missing.join(", "))
             .help(
                 "run `grant usage on schema solocron to USER; grant select, insert, update, delete on all tables in schema solocron \
-                 to USER`",
+                 to USER; grant execute on function pg_control_system() to USER`",
             )
     }))
 }
@@ -90,7 +98,30 @@ fn judge(facts: &BTreeMap<String, String>) -> Vec<Concern> {
             Concern::error(what, found).help("make a database with `create database NAME template template0 encoding 'UTF8'`, and name it in `store`"),
         );
     }
+    if !matches!(fact("isolation"), "" | "read committed") {
+        let what = "requests of replicas that meet fail, and are sent again";
+        let help = "run `alter role USER set default_transaction_isolation = 'read committed'`";
+        concerns.push(Concern::warning(what, fact("isolation").to_owned()).help(help));
+    }
+    if fact("notifications").parse::<u8>().is_ok_and(|percent| percent >= MUCH_PERCENT) {
+        let what = "a session listens and does not read, so that soon no hint can be published: replicas then start jobs later";
+        let help = "end it: `select pid, state, query from pg_stat_activity where state like 'idle in transaction%'`";
+        let found = format!("queue of notifications {} % full", fact("notifications"));
+        concerns.push(Concern::warning(what, found).help(help));
+    }
+    if !fact("lock_timeout_ms").parse::<u32>().is_ok_and(|limit| (1..=LONGEST_LOCK_MS).contains(&limit)) {
+        let what =
+            "while a session locks the tables, requests that wait for it take up the server's connections";
+        let found = format!("lock_timeout {} ms", fact("lock_timeout_ms"));
+        concerns.push(Concern::note(what, found).help("run `alter role USER set lock_timeout = '1s'`"));
+    }
+    let hangs = !fact("synchronous_names").is_empty() && fact("synchronous") == "0";
     match (fact("standbys"), fact("synchronous")) {
+        (standbys, _) if hangs && (matches!(standbys, "" | "0") || fact("shown") != "0") => {
+            let what = "every commit waits for a synchronous standby, and there is none: no job starts";
+            let help = "start the standby, or empty `synchronous_standby_names`";
+            concerns.push(Concern::error(what, "no synchronous standby").help(help));
+        }
         ("" | "0", _) => {}
         _ if fact("shown") == "0" => {
             let why = "the user may not see it: grant pg_monitor to it";
@@ -134,6 +165,10 @@ mod tests {
             ("fsync", "on"),
             ("full_page_writes", "on"),
             ("server_encoding", "UTF8"),
+            ("isolation", "read committed"),
+            ("lock_timeout_ms", "1000"),
+            ("notifications", "0"),
+            ("synchronous_names", ""),
             ("standbys", "0"),
             ("shown", "2"),
             ("synchronous", "0"),
@@ -153,6 +188,10 @@ mod tests {
             (&[("fsync", "off")][..], Grade::Warning, "fsync off"),
             (&[("full_page_writes", "off")], Grade::Warning, "full_page_writes off"),
             (&[("server_encoding", "LATIN1")], Grade::Error, "encoding LATIN1"),
+            (&[("isolation", "serializable")], Grade::Warning, "serializable"),
+            (&[("lock_timeout_ms", "0")], Grade::Note, "lock_timeout 0 ms"),
+            (&[("notifications", "50")], Grade::Warning, "queue of notifications 50 % full"),
+            (&[("synchronous_names", "*")], Grade::Error, "no synchronous standby"),
             (&[("standbys", "2")], Grade::Warning, "2 asynchronous"),
             (&[("standbys", "2"), ("synchronous", "1")], Grade::Note, "2, of these 1 synchronous"),
         ] {

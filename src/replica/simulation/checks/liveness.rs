@@ -57,8 +57,10 @@ impl World {
             }
             let told: Vec<&HistoryEntry> =
                 entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
-            // It may be its own, or one that it waits for.
-            let is_running = self.runs(job).any(|run| !run.is_over) || self.is_full();
+            // It may be its own, or one that it waits for. The end of one that is just over is still to be recorded.
+            let is_unrecorded =
+                |run: &Process| !run.is_over || run.ends.max(run.learned).plus(SLACK) > self.now;
+            let is_running = self.runs(job).any(is_unrecorded) || self.is_full();
             if told.is_empty() && !is_running {
                 let how = format!("j{job}: nothing is told of tick {tick}, after {settled:?}");
                 return Err(Violation::of(Broken::Stalled, how));

@@ -257,7 +257,8 @@ impl Contest {
                 }
                 let waits = self.spec.overlap != Overlap::Skip;
                 // Older undecided ticks keep the reason that they already have.
-                let held_up = if waits { Reason::Late } else { Reason::Overlap };
+                // Without a holder the lock waits for one that the store may have forgotten.
+                let held_up = if waits || by.is_none() { Reason::Late } else { Reason::Overlap };
                 let is_first = !self.proposal().skips_any(bid.tick);
                 if !is_rerun {
                     let reason = if is_first { held_up } else { self.proposal().gap_reason(&bid) };
