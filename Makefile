@@ -115,7 +115,7 @@ matrix: matrix-tools
 		postgres*) tests='test(postgres)' ;; \
 		*) tests='binary(redis_scripts) + binary(store_contract) & test(redis) + binary(cluster) - test(postgres)' ;; \
 		esac; \
-		[ $$version != redis-6.2 ] || tests="$$tests - test(tls_is_spoken) - test(certificate)"; \
+		[ $$version != redis-6.2 ] || tests="($$tests) - test(tls_is_spoken) - test(certificate)"; \
 		programs=$$(tests/versions/fetch.sh $$version target/versions) && \
 			PATH="$$programs:$$PATH" $(CARGO) nextest run $(FEATURES) -E "$$tests" || exit; \
 	done

@@ -34,6 +34,8 @@ pub(crate) struct Proposal<'a> {
     pub(super) delayed_by: Option<Reason>,
     /// What happens to a tick whose run was interrupted.
     pub(super) on_interrupt: OnInterrupt,
+    /// When the store last refused a claim.
+    pub(super) refused_at: UtcMillis,
     /// Ticks that are known to have run.
     pub(super) ahead: Vec<Ahead>,
     /// How often ticks that had not come had been opened again when `ahead` was reported.
@@ -60,6 +62,7 @@ impl Contest {
             dropped: self.dropped(),
             delayed_by: self.delayed_by,
             on_interrupt,
+            refused_at: self.refused_at,
             ahead: self.known_to_have_run(),
             reopened_ahead_count: self.reopened_ahead_count(),
         }
@@ -71,6 +74,9 @@ impl Proposal<'_> {
     pub(crate) fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis, wall: UtcMillis) -> Claim {
         let spec = self.spec;
         let prev = spec.schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
+        // A refusal that lies ahead is of a clock that was ahead, and the caller is calm only since that clock was set back.
+        let refused_at = Some(self.refused_at).filter(|at| *at <= now).unwrap_or(UtcMillis(0));
+        let caller = Caller { calm: caller.calm.min(now.since(refused_at)), ..caller };
         Claim {
             run: bid.request.run,
             tick: bid.tick,

@@ -72,6 +72,8 @@ pub struct Contest {
     refused: Option<Tick>,
     /// When this replica last found, with this job to look at, that the store does not answer.
     pub(crate) unheard_at: UtcMillis,
+    /// When the store last refused a claim: until then the holder's end may have been refused as well.
+    pub(super) refused_at: UtcMillis,
     /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
     /// start nothing.
     since: UtcMillis,
@@ -109,6 +111,7 @@ impl Contest {
             delayed_by: None,
             refused: None,
             unheard_at: UtcMillis(0),
+            refused_at: UtcMillis(0),
             since: UtcMillis(0),
             begun,
             dropped: None,
@@ -320,6 +323,9 @@ impl Contest {
     pub fn failed(&mut self, may_have_been_applied: bool, now: UtcMillis) -> Action {
         let ClaimState::Asking { bid } = self.state.clone() else { return Action::Nothing };
         (self.delayed_by, self.unheard_at) = (Some(Reason::StoreUnreachable), now);
+        if !may_have_been_applied {
+            self.refused_at = now;
+        }
         let pause = backoff::after_failures(bid.failures);
         let unsure = bid.request.unsure || (may_have_been_applied && bid.unfit.is_none());
         if bid.wanted == Wanted::NoMore {

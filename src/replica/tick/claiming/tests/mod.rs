@@ -124,6 +124,24 @@ fn no_answer_is_asked_again_under_the_same_run_id() {
 }
 
 #[test]
+fn after_a_refusal_a_claim_is_as_calm_as_that_is_long_ago() {
+    let mut contest = every_second();
+    let patient = || Caller { calm: Duration::from_secs(60), ..caller() };
+    let calm = |contest: &mut Contest, ms| {
+        let bid = claimed(contest.wake(at(ms), no_stagger));
+        contest.proposal().claim(&bid, patient(), at(ms), at(ms)).caller.calm
+    };
+    assert_eq!(calm(&mut contest, 1_000), Duration::from_secs(60));
+    contest.failed(true, at(1_010));
+    assert_eq!(calm(&mut contest, 1_200), Duration::from_secs(60), "it may have been applied");
+    contest.failed(false, at(1_210));
+    assert_eq!(calm(&mut contest, 3_210), Duration::from_secs(2), "the holder's end may be refused as well");
+    contest.failed(false, at(3_600_000));
+    contest.forget();
+    assert_eq!(calm(&mut contest, 4_210), Duration::from_secs(60), "the clock was set back");
+}
+
+#[test]
 fn a_newer_tick_is_claimed_and_the_grant_an_older_claim_may_have_is_given_back() {
     let mut contest = every_second();
     let bid = claimed(contest.wake(at(1_000), no_stagger));
