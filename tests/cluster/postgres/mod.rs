@@ -4,7 +4,10 @@ mod pooler;
 mod servers;
 mod storm;
 
+use std::collections::BTreeSet;
+
 use pooler::Pooler;
+use solocron::time::{Clock, SystemClock};
 
 use crate::harness::Cluster;
 use crate::plan::Plan;
@@ -94,4 +97,30 @@ fn through_a_pooler_that_is_restarted_every_tick_runs_once() {
     let runs = cluster.stop();
     assert_eq!(wrong(&runs), []);
     assert!(runs.iter().all(|run| run.end_us.is_some()), "no run was stopped");
+}
+
+#[test]
+fn a_run_whose_end_is_refused_as_are_the_claims_of_all_others_is_not_run_again() {
+    let server = Postgres::start_on_port();
+    make_tables(&server);
+    server.sql(
+        "create role cron login; grant usage on schema solocron to cron; \
+         grant select, insert, update, delete on all tables in schema solocron to cron",
+    );
+    let url = server.url().replace("postgres@", "cron@");
+    let keys = "lease = \"5s\"\non_interrupt = \"rerun\"";
+    let plan = Plan { jobs: 3, schedule: "*/10 * * * * *", keys, run_ms: 500, ..Plan::on(&url) };
+    let mut cluster = Cluster::start(&Plan { skews_ms: &[0; 3], ..plan });
+    cluster.wait_for_message("run started");
+    // Heartbeats still reach the store.
+    server.sql("revoke update on solocron.cells from cron");
+    let mut refused = BTreeSet::new();
+    while refused.len() < 9 {
+        let (_, event) = cluster.wait_for_message("tick delayed: the store refuses the request");
+        refused.insert((event["job"].to_string(), event["node"].to_string()));
+    }
+    server.sql("grant update on solocron.cells to cron");
+    cluster.wait_for_ticks_after(SystemClock.utc().0);
+    let runs = cluster.stop();
+    assert_eq!(wrong(&runs), []);
 }
