@@ -70,7 +70,7 @@ pub(crate) fn request(value: &[u8]) -> Request {
     let each = words.get(3 + keys).filter(|_| keys % 3 == 0).map(String::as_str);
     let begins_with_era = words.get(4 + keys).is_some_and(|first| first.len() >= ERA_LENGTH);
     match each {
-        Some("27") if begins_with_era => Request::Open,
+        Some("26") if begins_with_era => Request::Open,
         Some("27") => Request::Claim,
         Some("13") => Request::Renew,
         Some("20") => Request::Finish,
@@ -113,7 +113,7 @@ mod tests {
         let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["13"], &["x"; 13]].concat();
         assert_eq!(request(&array(&renewal)), Request::Renew);
         let era = "e".repeat(ERA_LENGTH);
-        let opening = [&["EVALSHA", "00", "3"][..], &keys, &["27", &era], &["x"; 26]].concat();
+        let opening = [&["EVALSHA", "00", "3"][..], &keys, &["26", &era], &["x"; 25]].concat();
         assert_eq!(request(&array(&opening)), Request::Open);
         let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["27"], &["x"; 54]].concat();
         assert_eq!(request(&array(&claims)), Request::Claim);
