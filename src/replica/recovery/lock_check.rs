@@ -38,11 +38,9 @@ impl Core {
     }
 
     /// Records the leases of the runs that heartbeats list: if a record is missing, the job waits that long. A run of
-    /// a silent replica is over after its lease, and then does not count. A live replica that lists a run has not lost it, even if
-    /// the store has refused its renewals and its end.
+    /// a silent replica is over after its lease, and then does not count.
     pub(crate) fn hear_of_runs(&mut self, peers: &[Peer]) {
-        let (now, me) = (self.store_time(), &self.node);
-        self.contests.values_mut().for_each(|contest| contest.is_listed = false);
+        let now = self.store_time();
         for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))
         {
             let lease = Duration::from_millis(run.lease_ms);
@@ -50,7 +48,6 @@ impl Core {
             if let Some(contest) = self.contests.get_mut(&run.job) {
                 contest.saw(Some(lease).filter(|_| is_held));
                 contest.is_known = true;
-                contest.is_listed |= peer.beat.node != *me && now.since(peer.at) <= LIVE_FOR;
             }
         }
     }

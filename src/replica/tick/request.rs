@@ -36,8 +36,6 @@ pub(crate) struct Proposal<'a> {
     pub(super) on_interrupt: OnInterrupt,
     /// When the store last refused a claim.
     pub(super) refused_at: UtcMillis,
-    /// Whether another live replica runs the job, or has yet to record its end.
-    pub(super) is_listed: bool,
     /// Ticks that are known to have run.
     pub(super) ahead: Vec<Ahead>,
     /// How often ticks that had not come had been opened again when `ahead` was reported.
@@ -65,7 +63,6 @@ impl Contest {
             delayed_by: self.delayed_by,
             on_interrupt,
             refused_at: self.refused_at,
-            is_listed: self.is_listed,
             ahead: self.known_to_have_run(),
             reopened_ahead_count: self.reopened_ahead_count(),
         }
@@ -79,8 +76,7 @@ impl Proposal<'_> {
         let prev = spec.schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
         // A refusal that lies ahead is of a clock that was ahead, and the caller is calm only since that clock was set back.
         let refused_at = Some(self.refused_at).filter(|at| *at <= now).unwrap_or(UtcMillis(0));
-        let calm = if self.is_listed { Duration::ZERO } else { now.since(refused_at) };
-        let caller = Caller { calm: caller.calm.min(calm), ..caller };
+        let caller = Caller { calm: caller.calm.min(now.since(refused_at)), ..caller };
         Claim {
             run: bid.request.run,
             tick: bid.tick,

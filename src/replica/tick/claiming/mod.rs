@@ -74,8 +74,6 @@ pub struct Contest {
     pub(crate) unheard_at: UtcMillis,
     /// When the store last refused a claim: until then the holder's end may have been refused as well.
     pub(super) refused_at: UtcMillis,
-    /// Whether a heartbeat of another live replica lists a run of the job: that replica runs it, or has yet to record its end.
-    pub(crate) is_listed: bool,
     /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
     /// start nothing.
     since: UtcMillis,
@@ -114,7 +112,6 @@ impl Contest {
             refused: None,
             unheard_at: UtcMillis(0),
             refused_at: UtcMillis(0),
-            is_listed: false,
             since: UtcMillis(0),
             begun,
             dropped: None,
