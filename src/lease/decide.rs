@@ -73,16 +73,16 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
             if open.is_known_job { open.caller.latest_store_time } else { open.latest_of_earlier_eras };
         transition.create(&open.caller, heard, wait, open.is_known_job);
     }
-    let ahead: Vec<_> =
-        open.ahead.iter().filter(|ahead| !transition.was_returned_after(open, **ahead)).collect();
-    ahead.iter().for_each(|ahead| transition.close_ahead(**ahead));
+    let spans = open.ahead.iter().copied();
+    let ahead: Vec<_> = spans.filter(|ahead| !transition.was_returned_after(open, *ahead)).collect();
+    ahead.iter().for_each(|ahead| transition.close_ahead(*ahead));
     transition.adopt_era(&open.caller, open.latest_of_earlier_eras, open.lease);
     transition.detect_rollback(&open.caller, open.lease);
     transition.raise_floor(&open.caller);
     transition.wait_for_remembered(open);
     transition.merge_memory(open);
     transition.forget_longer(open);
-    ahead.iter().for_each(|ahead| transition.merge_ahead(**ahead, &open.caller));
+    ahead.iter().for_each(|ahead| transition.merge_ahead(*ahead, &open.caller));
     transition.reopen();
     let (now, front) = (transition.server.now, transition.latest_correct_time);
     let record = transition.record_mut();

@@ -49,6 +49,8 @@ mod testimony;
 mod trick;
 mod two_primaries;
 mod undo;
+#[path = "../support/variable.rs"]
+mod variable;
 mod violation;
 mod watchman;
 mod world;
@@ -59,6 +61,7 @@ use std::time::Duration;
 
 use campaign::Outcome;
 use solocron::lease::Answer;
+use variable::variable;
 
 /// The short form.
 const SHORT: Duration = Duration::from_secs(250);
@@ -71,11 +74,6 @@ const MAX_LACKING: usize = 8;
 
 /// Every answer must occur in the long form, but for the one that only a newer release can cause, and those to operators.
 const NOT_ASKED_FOR: [&str; 3] = ["newer_schema", "noted", "no_record"];
-
-fn variable<T>(name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
-    Some(read(&text).unwrap_or_else(|| panic!("{name} is `{text}`, which cannot be read")))
-}
 
 /// The proxy tells requests apart by their shape: one that it does not know any more is never tricked.
 const REQUESTS: [&str; 6] =

@@ -235,18 +235,21 @@ impl Cluster {
 
     /// Kills a replica, and starts it again at once.
     pub(crate) fn kill_and_start(&mut self, node: &str) {
-        let mut replica = self.killed(node);
-        replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
-        self.replicas.insert(number_of(node), replica);
+        let replica = self.killed(node);
+        self.start_again(node, replica);
     }
 
     /// Kills a replica, and starts it again at once by the same name as if on another machine: it knows nothing of its former life.
     pub(crate) fn kill_and_start_elsewhere(&mut self, node: &str) {
-        let mut replica = self.killed(node);
+        let replica = self.killed(node);
         let state = self.folder.path().join("state");
         for folder in [state.join("leases/test").join(node), state.join("runs")] {
             std::fs::remove_dir_all(folder).expect("it has run something");
         }
+        self.start_again(node, replica);
+    }
+
+    fn start_again(&mut self, node: &str, mut replica: Replica) {
         replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
         self.replicas.insert(number_of(node), replica);
     }
@@ -348,6 +351,13 @@ impl Drop for Cluster {
 pub(crate) fn millis_of(event: &Value, field: &str) -> i64 {
     let text = event[field].as_str().unwrap_or_else(|| panic!("no {field} in {event}"));
     text.parse::<Timestamp>().expect("an instant").as_millisecond()
+}
+
+/// Whether an entry of a history stands for this tick.
+pub(crate) fn covers(entry: &Value, tick_ms: i64) -> bool {
+    let to_ms = millis_of(entry, "tick");
+    let after_ms = if entry["after"].is_string() { millis_of(entry, "after") } else { to_ms - 1 };
+    after_ms < tick_ms && tick_ms <= to_ms
 }
 
 /// When a line was logged.

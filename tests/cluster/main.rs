@@ -27,6 +27,8 @@ mod rolling;
 #[expect(dead_code, reason = "what the campaign needs besides")]
 #[path = "../support/shim.rs"]
 mod shim;
+#[path = "../support/variable.rs"]
+mod variable;
 mod witness;
 mod wrong_clocks;
 

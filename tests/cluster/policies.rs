@@ -7,10 +7,10 @@ use solocron::config::{Overrides, Source, load};
 use solocron::lease::{Era, Record, ScheduleHash};
 use solocron::time::{Clock, SystemClock};
 
-use crate::harness::Cluster;
+use crate::harness::{Cluster, covers, millis_of};
 use crate::plan::Plan;
 use crate::redis_server::RedisServer;
-use crate::witness::{Violation, Witnessed, check};
+use crate::witness::{assert_safe, check};
 
 const THREE: &[i64] = &[0; 3];
 
@@ -20,23 +20,10 @@ fn ending(event: &Value) -> String {
     event["reason"].as_str().map_or(outcome.to_owned(), |reason| format!("{outcome} ({reason})"))
 }
 
-/// The endings of a tick in history.
-fn endings_of(history: &[Value], tick: &Value) -> Vec<String> {
-    let tick = tick.as_str();
-    let covers = |entry: &&Value| match entry["after"].as_str() {
-        Some(after) => Some(after) < tick && tick <= entry["tick"].as_str(),
-        None => entry["tick"].as_str() == tick,
-    };
-    history.iter().filter(covers).map(ending).collect()
-}
-
-/// Nothing ran twice, together, early, or under an older fence; what is missing is another matter.
-fn assert_safe(runs: &[Witnessed], period_ms: i64) {
-    let found: Vec<Violation> = check(runs, period_ms)
-        .into_iter()
-        .filter(|violation| !matches!(violation, Violation::Missed { .. }))
-        .collect();
-    assert_eq!(found, []);
+/// The endings in history of the tick of this event.
+fn endings_of(history: &[Value], event: &Value) -> Vec<String> {
+    let tick_ms = millis_of(event, "tick");
+    history.iter().filter(|entry| covers(entry, tick_ms)).map(ending).collect()
 }
 
 #[test]
@@ -64,7 +51,7 @@ fn with_wait_a_tick_that_waits_past_its_start_deadline_is_missed_with_one_entry(
         event["message"] == "run ended" && event["tick"].as_str() > missed["tick"].as_str()
     });
     assert_eq!(later["outcome"], "succeeded");
-    assert_eq!(endings_of(&cluster.history(), &missed["tick"]), ["missed (late)"]);
+    assert_eq!(endings_of(&cluster.history(), &missed), ["missed (late)"]);
     assert_safe(&cluster.stop(), 2_000);
 }
 
@@ -82,7 +69,7 @@ fn assert_replaced(store: &str, replicas: &[i64], lease: &str) {
     let history = cluster.history();
     for (_, run) in &ended {
         assert_eq!(ending(run), "killed (replaced)");
-        assert_eq!(endings_of(&history, &run["tick"]), ["killed (replaced)"]);
+        assert_eq!(endings_of(&history, run), ["killed (replaced)"]);
     }
     let runs = cluster.stop();
     for (pair, (dead, _)) in runs.windows(2).zip(&ended) {

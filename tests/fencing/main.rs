@@ -126,11 +126,7 @@ fn statements_for_payouts() -> (String, String) {
 fn with_its_data_in_the_store_a_run_pays_only_while_it_holds_the_lock() {
     let (statement, rights) = statements_for_payouts();
     let server = Postgres::start_on_port();
-    let init = Command::new(env!("CARGO_BIN_EXE_solocron"))
-        .args(["store", "init", "--store", &server.url()])
-        .output()
-        .expect("the program was built");
-    assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stderr));
+    server.make_tables();
     server.sql(&read(Path::new(FILES).join("accounts.sql")));
     server.sql("create role billing login; grant select, update on accounts to billing");
     server.sql(&rights);

@@ -83,12 +83,8 @@ async fn a_database_without_tables_is_named_with_the_way_to_make_them() {
 async fn a_user_without_rights_is_refused_and_the_probe_names_what_is_missing() {
     let world = World::postgres();
     world.replica().await;
-    server(&world).sql(
-        "create role cron login; grant usage on schema solocron to cron; \
-        grant select, insert, update, delete on all tables in schema solocron to cron; \
-        revoke delete on solocron.slips from cron",
-    );
-    let address = server(&world).url().replace("postgres@", "cron@");
+    let address = server(&world).make_user("cron");
+    server(&world).sql("revoke delete on solocron.slips from cron");
     let url = PostgresUrl::parse(&address).expect("a good url");
     let store = start_postgres(&url, &cluster(), Box::new(SystemClock)).expect("a runtime");
     store.ready().await.expect("a server");

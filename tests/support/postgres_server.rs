@@ -85,6 +85,24 @@ impl Postgres {
         format!("postgres://{POSTGRES}@127.0.0.1:{first},127.0.0.1:{second}/{POSTGRES}")
     }
 
+    /// Makes the tables of solocron, by its command.
+    pub(crate) fn make_tables(&self) {
+        let made = Command::new(env!("CARGO_BIN_EXE_solocron"))
+            .args(["store", "init", "--store", &self.url()])
+            .output()
+            .expect("the program was built");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+
+    /// Makes a user with the rights of docs/postgres.md, and returns the user's address of the store.
+    pub(crate) fn make_user(&self, name: &str) -> String {
+        self.sql(&format!(
+            "create role {name} login; grant usage on schema solocron to {name}; \
+             grant select, insert, update, delete on all tables in schema solocron to {name}"
+        ));
+        self.url().replace(&format!("{POSTGRES}@"), &format!("{name}@"))
+    }
+
     /// A standby of this server, which receives what it writes a moment later.
     pub(crate) fn standby(&self) -> Self {
         Self::serve_on_port(self.base_backup())
@@ -274,8 +292,8 @@ fn serve(folder: &Path, port: Option<u16>) -> Result<(Child, Mutex<Receiver<Stri
     }
 }
 
-/// A program of the server, in a folder that it owns: it refuses to run as root.
-fn command(name: &str, folder: &Path) -> Command {
+/// A program of the server, or a pooler, in a folder that it owns: it refuses to run as root.
+pub(crate) fn command(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(program(name));
     command.current_dir(folder);
     if Uid::effective().is_root() {
@@ -286,11 +304,12 @@ fn command(name: &str, folder: &Path) -> Command {
     command
 }
 
-/// Debian keeps the server's programs off PATH.
+/// Debian keeps the server's programs off PATH, and a pooler off that of users other than root.
 fn program(name: &str) -> PathBuf {
     let versions = std::fs::read_dir(DEBIAN).into_iter().flatten().flatten();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(versions.map(|version| version.path().join("bin")));
+    let folders = folders.chain([PathBuf::from("/usr/sbin")]);
     let found = folders.map(|folder| folder.join(name)).find(|program| program.is_file());
-    found.unwrap_or_else(|| panic!("there is no {name}; try `apt-get install postgresql`"))
+    found.unwrap_or_else(|| panic!("there is no {name}; try `make tools`"))
 }

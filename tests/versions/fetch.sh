@@ -88,8 +88,8 @@ postgres-16 | postgres-18)
 postgres-17)
     from_debian trixie postgresql-17
     bin=$folder/root/usr/lib/postgresql/17/bin
+    mkdir "$bin/real"
     for program in initdb postgres pg_basebackup psql; do
-        mkdir -p "$bin/real"
         mv "$bin/$program" "$bin/real/$program"
         wrap "$bin/$program" "$bin/real/$program"
     done

@@ -34,10 +34,10 @@ pub(crate) struct Proposal<'a> {
     pub(super) delayed_by: Option<Reason>,
     /// What happens to a tick whose run was interrupted.
     pub(super) on_interrupt: OnInterrupt,
-    /// When the store last refused a claim.
+    /// When a claim last failed and certainly was not applied.
     pub(super) refused_at: UtcMillis,
     /// Ticks that are known to have run.
-    pub(super) ahead: Vec<Ahead>,
+    pub(super) ahead: &'a [Ahead],
     /// How often ticks that had not come had been opened again when `ahead` was reported.
     pub(super) reopened_ahead_count: u64,
 }
@@ -74,7 +74,7 @@ impl Proposal<'_> {
     pub(crate) fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis, wall: UtcMillis) -> Claim {
         let spec = self.spec;
         let prev = spec.schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
-        // A refusal that lies ahead is of a clock that was ahead, and the caller is calm only since that clock was set back.
+        // A failure that lies ahead is of a clock that was ahead, and the caller is calm only since that clock was set back.
         let refused_at = Some(self.refused_at).filter(|at| *at <= now).unwrap_or(UtcMillis(0));
         let caller = Caller { calm: caller.calm.min(now.since(refused_at)), ..caller };
         Claim {
@@ -104,7 +104,7 @@ impl Proposal<'_> {
             schedule_hash: sched.unwrap_or_else(ScheduleHash::none),
             schedule_since: since,
             wall,
-            ahead: self.ahead.clone(),
+            ahead: self.ahead.to_vec(),
             reopened_ahead_count: self.reopened_ahead_count,
             lease: self.spec.lease,
             files_agree: false,

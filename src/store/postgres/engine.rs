@@ -96,13 +96,10 @@ impl PostgresEngine {
         swaps: &[CellSwap],
         beat: Option<&ConfirmedBeat>,
     ) -> Result<Vec<Option<UtcMillis>>, StoreError> {
-        // Rows are locked in the order of their jobs.
-        let mut sorted: Vec<&CellSwap> = swaps.iter().collect();
-        sorted.sort_by_key(|swap| &swap.job);
-        match self.swap_sorted(lane, swaps, &sorted, beat, self.publishes).await {
+        match self.swap_once(lane, swaps, beat, self.publishes).await {
             // Hints decide nothing: without them replicas look later. All that the statement had written was undone.
             Err(error) if error.cause() == Some(&FailureCause::NotificationsFull) => {
-                self.swap_sorted(lane, swaps, &sorted, beat, false).await
+                self.swap_once(lane, swaps, beat, false).await
             }
             // As if each cell had another version by now: they are read again.
             Err(error) if error.cause() == Some(&FailureCause::Conflict) => Ok(vec![None; swaps.len()]),
@@ -110,17 +107,18 @@ impl PostgresEngine {
         }
     }
 
-    /// Swaps cells, `sorted` by their jobs, and returns when each of the `swaps` was written. `publishes`: whether hints are
-    /// published.
-    async fn swap_sorted(
+    /// Swaps cells by one statement. `publishes`: whether it publishes hints.
+    async fn swap_once(
         &self,
         lane: RequestLane,
         swaps: &[CellSwap],
-        sorted: &[&CellSwap],
         beat: Option<&ConfirmedBeat>,
         publishes: bool,
     ) -> Result<Vec<Option<UtcMillis>>, StoreError> {
-        let columns = SwapColumns::of(sorted, publishes);
+        // Rows are locked in the order of their jobs.
+        let mut sorted: Vec<&CellSwap> = swaps.iter().collect();
+        sorted.sort_by_key(|swap| &swap.job);
+        let columns = SwapColumns::of(&sorted, publishes);
         let kept = KEPT_ENTRIES as i64;
         let node = beat.map(|beat| beat.node.as_str());
         let count = beat.map(|beat| beat.count.cast_signed());

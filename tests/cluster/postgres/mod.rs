@@ -12,29 +12,32 @@ use solocron::time::{Clock, SystemClock};
 use crate::harness::Cluster;
 use crate::plan::Plan;
 use crate::postgres_server::Postgres;
-use crate::witness::{Violation, Witnessed, check};
+use crate::witness::assert_safe;
 use crate::{PATIENT, PERIOD_MS, assert_none_early, assert_shared_among, run_until_shared};
 
-/// The tables are made once, by the command.
-fn make_tables(server: &Postgres) {
-    let made = std::process::Command::new(env!("CARGO_BIN_EXE_solocron"))
-        .args(["store", "init", "--store", &server.url()])
-        .output()
-        .expect("the program was built");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+/// A server with the tables.
+fn ready_server() -> Postgres {
+    let server = Postgres::start_on_port();
+    server.make_tables();
+    server
 }
 
-/// What is wrong besides ticks that were missed while no server took writes.
-fn wrong(runs: &[Witnessed]) -> Vec<Violation> {
-    let mut found = check(runs, PERIOD_MS);
-    found.retain(|violation| !matches!(violation, Violation::Missed { .. }));
-    found
+/// Replicas at this address run each tick once through an outage of it, and stop no run.
+fn assert_runs_outlast(url: &str, outage: impl FnOnce(&mut Cluster)) {
+    let keys = "lease = \"20s\"\nstart_deadline = \"60s\"";
+    let mut cluster =
+        Cluster::start(&Plan { jobs: 5, keys, run_ms: 300, skews_ms: &[0; 3], ..Plan::on(url) });
+    cluster.wait_for_runs(2);
+    outage(&mut cluster);
+    cluster.wait_for_runs(3);
+    let runs = cluster.stop();
+    assert_safe(&runs, PERIOD_MS);
+    assert!(runs.iter().all(|run| run.end_us.is_some()), "no run was stopped");
 }
 
 #[test]
 fn three_replicas_on_postgresql_run_every_tick_exactly_once() {
-    let server = Postgres::start_on_port();
-    make_tables(&server);
+    let server = ready_server();
     let url = server.url();
     let plan = Plan { jobs: 10, keys: PATIENT, skews_ms: &[0; 3], ..Plan::on(&url) };
     let runs = run_until_shared(&plan).stop_and_check(PERIOD_MS);
@@ -44,26 +47,17 @@ fn three_replicas_on_postgresql_run_every_tick_exactly_once() {
 
 #[test]
 fn a_crash_of_postgresql_neither_doubles_a_tick_nor_ends_a_run() {
-    let mut server = Postgres::start_on_port();
-    make_tables(&server);
-    let url = server.url();
-    let keys = "lease = \"20s\"\nstart_deadline = \"60s\"";
-    let mut cluster =
-        Cluster::start(&Plan { jobs: 5, keys, run_ms: 300, skews_ms: &[0; 3], ..Plan::on(&url) });
-    cluster.wait_for_runs(2);
-    server.stop();
-    cluster.wait_for_message("store does not answer: no job starts until it does");
-    server.start_again();
-    cluster.wait_for_runs(3);
-    let runs = cluster.stop();
-    assert_eq!(wrong(&runs), []);
-    assert!(runs.iter().all(|run| run.end_us.is_some()), "no run was stopped");
+    let mut server = ready_server();
+    assert_runs_outlast(&server.url(), |cluster| {
+        server.stop();
+        cluster.wait_for_message("store does not answer: no job starts until it does");
+        server.start_again();
+    });
 }
 
 #[test]
 fn a_standby_that_is_promoted_without_its_last_writes_lets_no_tick_run_twice() {
-    let mut primary = Postgres::start_on_port();
-    make_tables(&primary);
+    let mut primary = ready_server();
     let standby = primary.standby();
     let url = primary.url_with(&standby);
     let keys = "lease = \"5s\"\nstart_deadline = \"60s\"";
@@ -77,37 +71,24 @@ fn a_standby_that_is_promoted_without_its_last_writes_lets_no_tick_run_twice() {
     standby.sql("select pg_promote()");
     cluster.wait_for_runs(3);
     let runs = cluster.stop();
-    assert_eq!(wrong(&runs), []);
+    assert_safe(&runs, PERIOD_MS);
 }
 
 #[test]
 fn through_a_pooler_that_is_restarted_every_tick_runs_once() {
-    let server = Postgres::start_on_port();
-    make_tables(&server);
+    let server = ready_server();
     let mut pooler = Pooler::of(&server);
-    let url = pooler.url();
-    let keys = "lease = \"20s\"\nstart_deadline = \"60s\"";
-    let mut cluster =
-        Cluster::start(&Plan { jobs: 5, keys, run_ms: 300, skews_ms: &[0; 3], ..Plan::on(&url) });
-    cluster.wait_for_runs(2);
-    pooler.stop();
-    cluster.wait_for_message("tick delayed: the store does not answer");
-    pooler.start_again();
-    cluster.wait_for_runs(3);
-    let runs = cluster.stop();
-    assert_eq!(wrong(&runs), []);
-    assert!(runs.iter().all(|run| run.end_us.is_some()), "no run was stopped");
+    assert_runs_outlast(&pooler.url(), |cluster| {
+        pooler.stop();
+        cluster.wait_for_message("tick delayed: the store does not answer");
+        pooler.start_again();
+    });
 }
 
 #[test]
 fn a_run_whose_end_is_refused_as_are_the_claims_of_all_others_is_not_run_again() {
-    let server = Postgres::start_on_port();
-    make_tables(&server);
-    server.sql(
-        "create role cron login; grant usage on schema solocron to cron; \
-         grant select, insert, update, delete on all tables in schema solocron to cron",
-    );
-    let url = server.url().replace("postgres@", "cron@");
+    let server = ready_server();
+    let url = server.make_user("cron");
     let keys = "lease = \"5s\"\non_interrupt = \"rerun\"";
     let plan = Plan { jobs: 3, schedule: "*/10 * * * * *", keys, run_ms: 500, ..Plan::on(&url) };
     let mut cluster = Cluster::start(&Plan { skews_ms: &[0; 3], ..plan });
@@ -122,5 +103,5 @@ fn a_run_whose_end_is_refused_as_are_the_claims_of_all_others_is_not_run_again()
     server.sql("grant update on solocron.cells to cron");
     cluster.wait_for_ticks_after(SystemClock.utc().0);
     let runs = cluster.stop();
-    assert_eq!(wrong(&runs), []);
+    assert_safe(&runs, PERIOD_MS);
 }

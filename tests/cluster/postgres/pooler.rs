@@ -1,14 +1,12 @@
 //! A pgbouncer in front of a server, which gives each transaction whichever connection is free.
 
 use std::io::BufReader;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use nix::unistd::{Uid, User};
 use tempfile::TempDir;
 
-use crate::postgres_server::Postgres;
+use crate::postgres_server::{Postgres, command};
 use crate::redis_server::{free_port, wait_for_line};
 
 /// It starts within milliseconds.
@@ -61,22 +59,11 @@ impl Drop for Pooler {
 }
 
 fn start(folder: &TempDir) -> Child {
-    // Debian keeps it off the PATH of those who are not root.
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("sh");
-    command.args(["-c", "exec pgbouncer \"$0\""]).env("PATH", format!("{path}:/usr/sbin"));
-    if Uid::effective().is_root() {
-        // It refuses to run as root.
-        let nobody = User::from_name("nobody").expect("a readable list of users").expect("a user `nobody`");
-        std::os::unix::fs::chown(folder.path(), Some(nobody.uid.as_raw()), Some(nobody.gid.as_raw()))
-            .expect("root may");
-        command.uid(nobody.uid.as_raw()).gid(nobody.gid.as_raw());
-    }
-    let settings = folder.path().join("pgbouncer.ini");
-    command.arg(settings).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("a shell");
+    let mut pgbouncer = command("pgbouncer", folder.path());
+    pgbouncer.arg("pgbouncer.ini").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = pgbouncer.spawn().expect("it was found");
     let log = BufReader::new(child.stderr.take().expect("it is piped"));
     wait_for_line(log, "process up", START_DEADLINE)
-        .unwrap_or_else(|log| panic!("pgbouncer did not start; try `apt-get install pgbouncer`:\n{log}"));
+        .unwrap_or_else(|log| panic!("pgbouncer did not start:\n{log}"));
     child
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use solocron::time::{BootInstant, Clock, SystemClock};
 
-use super::make_tables;
+use super::ready_server;
 use crate::harness::DEADLINE;
 use crate::postgres_server::Postgres;
 
@@ -19,8 +19,7 @@ pub(crate) struct Servers {
 impl Servers {
     /// A primary with the tables, and its standby.
     pub(crate) fn start() -> Self {
-        let primary = Postgres::start_on_port();
-        make_tables(&primary);
+        let primary = ready_server();
         let other = primary.standby();
         Self { primary, other }
     }

@@ -10,8 +10,9 @@ use solocron::time::{Clock, SystemClock};
 use super::servers::Servers;
 use crate::PERIOD_MS;
 use crate::dice::Dice;
-use crate::harness::{Cluster, millis_of};
+use crate::harness::{Cluster, covers};
 use crate::plan::Plan;
+use crate::variable::variable;
 use crate::witness::{Violation, Witnessed, check};
 
 const REPLICAS: &[i64] = &[0; 3];
@@ -95,19 +96,11 @@ impl Storm {
             Fault::DropClients => self.servers.drop_clients(),
             Fault::FailOverWithLoss => {
                 self.servers.cut_standby_off();
-                self.run_on();
-                self.servers.primary.stop();
-                self.servers.promote_standby();
-                self.run_on();
-                self.servers.replace_former_primary();
+                self.fail_over();
             }
             Fault::FailOverWithoutLoss => {
                 self.servers.commit_on_both();
-                self.run_on();
-                self.servers.primary.stop();
-                self.servers.promote_standby();
-                self.run_on();
-                self.servers.replace_former_primary();
+                self.fail_over();
             }
             Fault::TwoPrimaries => {
                 self.servers.primary.freeze();
@@ -132,6 +125,15 @@ impl Storm {
             }
         }
         self.run_on();
+    }
+
+    /// Lets the standby take over after some more runs, and gives the new primary a standby.
+    fn fail_over(&mut self) {
+        self.run_on();
+        self.servers.primary.stop();
+        self.servers.promote_standby();
+        self.run_on();
+        self.servers.replace_former_primary();
     }
 
     fn lock_records(&mut self, mode: &str) {
@@ -159,11 +161,7 @@ fn wrong(runs: &[Witnessed], from_ms: i64, history: &[Value]) -> Vec<Violation> 
 
 /// Whether the history has an entry of this tick.
 fn is_told(history: &[Value], job: &str, tick_ms: i64) -> bool {
-    history.iter().filter(|entry| entry["job"] == job).any(|entry| {
-        let to_ms = millis_of(entry, "tick");
-        let after_ms = if entry["after"].is_string() { millis_of(entry, "after") } else { to_ms - 1 };
-        after_ms < tick_ms && tick_ms <= to_ms
-    })
+    history.iter().any(|entry| entry["job"] == job && covers(entry, tick_ms))
 }
 
 /// Whether the run before that of this tick ended after it began, by its own record.
@@ -174,11 +172,6 @@ fn was_on(runs: &[Witnessed], job: &str, tick_ms: i64) -> bool {
             earlier.start_us < later.start_us && earlier.end_us.is_some_and(|end| end > later.start_us)
         })
     })
-}
-
-fn variable<T>(name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
-    Some(read(&text).unwrap_or_else(|| panic!("{name} is `{text}`, which cannot be read")))
 }
 
 #[test]

@@ -129,9 +129,9 @@ impl Contest {
     }
 
     /// Returns the ticks that are known to have run: those that a clock that was ahead decided, or else the newest.
-    pub(in crate::replica) fn known_to_have_run(&self) -> Vec<Ahead> {
-        let told = self.ahead.ticks.filter(|ahead| ahead.to >= self.decided);
-        told.map_or_else(|| self.ran.0.clone(), |told| vec![told])
+    pub(in crate::replica) fn known_to_have_run(&self) -> &[Ahead] {
+        let told = self.ahead.ticks.as_ref().filter(|ahead| ahead.to >= self.decided);
+        told.map_or(&self.ran.0, std::slice::from_ref)
     }
 
     /// Whether the known mark, or the start of the schedule, lies ahead: a clock that was ahead set it.

@@ -51,7 +51,7 @@ pub struct Contest {
     pub(crate) standing: Eligibility,
     /// Every tick up to here is known to be decided.
     pub(crate) decided: UtcMillis,
-    /// The newest ticks known to have run, without a gap between them.
+    /// The ticks known to have run.
     ran: RanTicks,
     /// The newest mark in an answer to this replica.
     pub(crate) answered: UtcMillis,
@@ -72,7 +72,7 @@ pub struct Contest {
     refused: Option<Tick>,
     /// When this replica last found, with this job to look at, that the store does not answer.
     pub(crate) unheard_at: UtcMillis,
-    /// When the store last refused a claim: until then the holder's end may have been refused as well.
+    /// When a claim last failed and certainly was not applied: until then the store may have refused the holder's end as well.
     pub(super) refused_at: UtcMillis,
     /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
     /// start nothing.
@@ -259,9 +259,9 @@ impl Contest {
                     self.close();
                 }
                 let waits = self.spec.overlap != Overlap::Skip;
-                // Older undecided ticks keep the reason that they already have.
                 // Without a holder the lock waits for one that the store may have forgotten.
                 let held_up = if waits || by.is_none() { Reason::Late } else { Reason::Overlap };
+                // Older undecided ticks keep the reason that they already have.
                 let is_first = !self.proposal().skips_any(bid.tick);
                 if !is_rerun {
                     let reason = if is_first { held_up } else { self.proposal().gap_reason(&bid) };

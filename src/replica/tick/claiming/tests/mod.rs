@@ -281,7 +281,7 @@ fn ticks_that_ran_stay_known_to_where_a_store_that_forgot_may_have_decided_more(
     let runs = |contest: &mut Contest, ms| {
         claimed(contest.wake(at(ms), no_stagger));
         contest.answered(&Reply { mark: Some(at(ms)), ..won() }, at(ms), SENT, true);
-        contest.known_to_have_run()
+        contest.known_to_have_run().to_vec()
     };
     assert_eq!(runs(&mut contest, 1_000), [Ahead { after: at(999), to: at(1_000) }]);
     let row = Ahead { after: at(999), to: at(2_000) };
