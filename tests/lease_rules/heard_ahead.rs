@@ -243,3 +243,29 @@ fn old_leaps_take_no_place_of_what_has_no_entry_yet_or_ran() {
     assert!(is_won(&book.claim(tick(last + 120.0), |_| {})));
     assert_eq!(covering(&book, last + 60.0), 1, "{:?}", book.told());
 }
+
+#[test]
+fn a_skipped_tick_whose_entry_was_withdrawn_after_a_loss_has_another_one() {
+    let mut book = ran_once();
+    // The clock is ahead, and the replica skips the tick of 120 s before the one of 180 s runs.
+    set_clock(&mut book, 180.0);
+    assert!(is_won(&book.claim(tick(180.0), |claim| claim.caller.calm = Duration::ZERO)));
+    let ahead = sample::lease(book.record());
+    set_clock(&mut book, 10.0);
+    book.record = None;
+    book.renew(&ahead);
+    book.pass(secs(5));
+    // A replica that knows none of this opens the leap, and the entry of the skipped tick is withdrawn.
+    book.open(|_| {});
+    book.entries.clear();
+    let skipped = Ahead { after: at(60.0), to: at(180.0) };
+    book.open(|open| open.ahead = vec![skipped]);
+    book.finish(&ahead, |_| {});
+    assert!(!is_won(&book.claim(tick(120.0), |_| {})), "it stays decided");
+    set_clock(&mut book, 240.0);
+    let answer = book.claim(tick(240.0), |claim| {
+        (claim.caller.latest_store_time, claim.prev) = (at(240.0), Some(tick(180.0)));
+    });
+    assert!(is_won(&answer), "{answer:?}");
+    assert_eq!([120.0, 180.0].map(|second| covering(&book, second)), [1, 1], "{:#?}", book.told());
+}

@@ -130,18 +130,21 @@ impl Leaps {
         opened
     }
 
-    /// Marks open leaps as lost up to this instant: the store lost decisions, and any tick up to there may have been decided.
-    pub(crate) fn lose(&mut self, to: UtcMillis) {
-        if !self.0.iter().any(|leap| leap.passed == Passed::Open) {
+    /// Marks open leaps as lost after one instant, up to another: the store lost decisions, and any tick there may have been
+    /// decided.
+    pub(crate) fn lose(&mut self, after: UtcMillis, to: UtcMillis) {
+        let is_lost = |leap: &Leap| leap.passed == Passed::Open && leap.after < to && after < leap.to;
+        if !self.0.iter().any(is_lost) {
             return;
         }
         for leap in std::mem::take(&mut self.0) {
-            if leap.passed != Passed::Open || leap.after >= to {
+            if !is_lost(&leap) {
                 self.add(leap);
                 continue;
             }
-            let to = to.min(leap.to);
-            self.add(Leap { to, passed: Passed::Lost, ..leap });
+            let (from, to) = (leap.after.max(after), leap.to.min(to));
+            self.add(Leap { to: from, ..leap });
+            self.add(Leap { after: from, to, passed: Passed::Lost });
             self.add(Leap { after: to, ..leap });
         }
     }

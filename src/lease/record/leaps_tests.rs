@@ -39,7 +39,7 @@ fn a_tick_that_is_given_back_is_open_again() {
 #[test]
 fn what_was_open_while_the_store_lost_decisions_stays_closed_until_it_has_its_entry() {
     let mut leaps = leaps("0-5 10-20! 30-40!");
-    leaps.lose(UtcMillis(15));
+    leaps.lose(UtcMillis(0), UtcMillis(15));
     assert_eq!(leaps.to_string(), "0-5 10-15? 15-20! 30-40!");
     assert_eq!(
         (leaps.lost_before(UtcMillis(12)), leaps.lost_before(UtcMillis(16))),
@@ -50,6 +50,8 @@ fn what_was_open_while_the_store_lost_decisions_stays_closed_until_it_has_its_en
     let untold = leaps.take_untold(UtcMillis(21));
     assert_eq!(Leaps(untold).to_string(), "12-15? 15-20!");
     assert_eq!(leaps.to_string(), "0-5 15-20 30-40!");
+    leaps.lose(UtcMillis(32), UtcMillis(35));
+    assert_eq!(leaps.to_string(), "0-5 15-20 30-32! 32-35? 35-40!");
 }
 
 #[test]

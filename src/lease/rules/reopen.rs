@@ -51,8 +51,11 @@ impl Transition<'_> {
     }
 
     /// Takes ticks that the caller knows to be decided out of the leaps: they keep their entries when leaps are opened.
+    /// Ticks that were opened since the store forgot them have lost their entries, and get new ones.
     pub(crate) fn close_ahead(&mut self, ahead: Ahead) {
-        self.record_mut().leaps.except(ahead.after, ahead.to);
+        let record = self.record_mut();
+        record.leaps.lose(ahead.after, ahead.to);
+        record.leaps.except(ahead.after, ahead.to);
     }
 
     /// Whether these ticks, which have not come, were opened again after the caller learned of them.
@@ -68,6 +71,7 @@ impl Transition<'_> {
     pub(crate) fn merge_ahead(&mut self, ahead: Ahead, caller: &Caller) {
         let (now, front) = (self.server.now, self.latest_correct_time);
         let come = now.plus(EARLY_TOLERANCE);
+        self.close_ahead(ahead);
         let record = self.record_mut();
         if ahead.to <= front {
             record.pass_unrecorded_to(ahead.to, now, caller.leapt_from);
@@ -84,7 +88,7 @@ impl Transition<'_> {
         self.reopen();
         let (now, come) = (self.server.now, self.come(caller));
         let record = self.record_mut();
-        record.leaps.lose(mark.min(come));
+        record.leaps.lose(UtcMillis(0), mark.min(come));
         record.pass_unrecorded(mark, now, caller.leapt_from);
     }
 

@@ -78,14 +78,19 @@ local function except(after, to, are_told)
   end
 end
 
--- Marks open leaps as lost up to this instant: the store lost decisions, and any tick up to there may have been decided.
-local function lose(to)
+-- Marks open leaps as lost after one instant, up to another: the store lost decisions, and any of these ticks may have been
+-- decided.
+local function lose(after, to)
   if not string.find(record.leaps, OPEN, 1, true) then return end
   local leaps, before = leaps_of(), record.leaps
   record.leaps = ''
   for _, leap in ipairs(leaps) do
-    local lost = leap.passed == OPEN and leap.after < to and math.min(to, leap.to) or leap.after
-    add_leap(leap.after, lost, LOST)
+    local from, lost = leap.after, leap.after
+    if leap.passed == OPEN and leap.after < to and after < leap.to then
+      from, lost = math.max(leap.after, after), math.min(to, leap.to)
+    end
+    add_leap(leap.after, from, leap.passed)
+    add_leap(from, lost, LOST)
     add_leap(lost, leap.to, leap.passed)
   end
   if record.leaps ~= before then changed = true end

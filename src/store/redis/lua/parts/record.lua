@@ -108,7 +108,7 @@ end
 -- they have come by the store's clock and by the caller's. The ticks that the mark passes still need their entry.
 local function pass_unrecorded(mark, leapt, expect)
   reopen()
-  lose(math.min(mark, come_by(expect, leapt)))
+  lose(0, math.min(mark, come_by(expect, leapt)))
   if mark > record.mark then
     leap_to(mark, leapt)
     record.lost = record.lost or record.mark

@@ -20,7 +20,7 @@ if not record then
   create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
 -- Takes ticks that the caller knows to be decided out of the leaps, unless they were opened again since: they keep their
--- entries when leaps are opened.
+-- entries when leaps are opened. Ticks that were opened since the store forgot them have lost their entries, and get new ones.
 local ran, returns_ahead = {}, number(ARGV[25])
 for after, to in string.gmatch(ARGV[21], '(%-?%d+)%-(%d+)') do
   local span = { after = number(after), to = number(to) }
@@ -30,6 +30,7 @@ for after, to in string.gmatch(ARGV[21], '(%-?%d+)%-(%d+)') do
 end
 local function close_ahead(span)
   local leaps = record.leaps
+  lose(span.after, span.to)
   except(span.after, span.to)
   if record.leaps ~= leaps then changed = true end
 end
@@ -79,6 +80,7 @@ end
 -- ahead decided.
 for _, span in ipairs(ran) do
   local mark = record.mark
+  close_ahead(span)
   if span.to > front then
     add_leap(math.max(record.mark, now + EARLY_TOLERANCE), span.to, OPEN)
     record.mark = math.max(record.mark, span.to)
