@@ -134,7 +134,7 @@ impl Leaps {
     /// decided.
     pub(crate) fn lose(&mut self, after: UtcMillis, to: UtcMillis) {
         let is_lost = |leap: &Leap| leap.passed == Passed::Open && leap.after < to && after < leap.to;
-        if !self.0.iter().any(is_lost) {
+        if !self.0.iter().any(|leap| leap.passed == Passed::Open) {
             return;
         }
         for leap in std::mem::take(&mut self.0) {

@@ -28,11 +28,14 @@ for after, to in string.gmatch(ARGV[21], '(%-?%d+)%-(%d+)') do
   local was_returned = span.to > front and (span.to <= record.returned or is_newer)
   if not was_returned then ran[#ran + 1] = span end
 end
-local function close_ahead(span)
+local function close(span)
   local leaps = record.leaps
-  lose(span.after, span.to)
   except(span.after, span.to)
   if record.leaps ~= leaps then changed = true end
+end
+local function close_ahead(span)
+  lose(span.after, span.to)
+  close(span)
 end
 for _, span in ipairs(ran) do close_ahead(span) end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
@@ -88,7 +91,7 @@ for _, span in ipairs(ran) do
     pass_unrecorded_to(span.to, leapt)
   end
   if record.mark ~= mark then changed = true end
-  close_ahead(span)
+  close(span)
 end
 reopen()
 recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
