@@ -133,19 +133,8 @@ impl Leaps {
     /// Marks open leaps as lost after one instant, up to another: the store lost decisions, and any tick there may have been
     /// decided.
     pub(crate) fn lose(&mut self, after: UtcMillis, to: UtcMillis) {
-        let is_lost = |leap: &Leap| leap.passed == Passed::Open && leap.after < to && after < leap.to;
-        if !self.0.iter().any(|leap| leap.passed == Passed::Open) {
-            return;
-        }
-        for leap in std::mem::take(&mut self.0) {
-            if !is_lost(&leap) {
-                self.add(leap);
-                continue;
-            }
-            let (from, to) = (leap.after.max(after), leap.to.min(to));
-            self.add(Leap { to: from, ..leap });
-            self.add(Leap { after: from, to, passed: Passed::Lost });
-            self.add(Leap { after: to, ..leap });
+        if self.0.iter().any(|leap| leap.passed == Passed::Open) {
+            self.replace(after, to, |passed| passed == Passed::Open, Some(Passed::Lost));
         }
     }
 
@@ -207,17 +196,17 @@ impl Leaps {
     /// Takes the ticks after one instant, up to another, out of told and open leaps: they were decided. Lost leaps stay
     /// until their ticks have their entry.
     pub(crate) fn except(&mut self, after: UtcMillis, to: UtcMillis) {
-        self.except_of(after, to, Passed::may_open);
+        self.replace(after, to, Passed::may_open, None);
     }
 
     /// Takes the tick at this instant out of every leap: it was decided and has its entry.
     pub(crate) fn except_told(&mut self, instant: UtcMillis) {
-        self.except_of(UtcMillis(instant.0 - 1), instant, |_| true);
+        self.replace(UtcMillis(instant.0 - 1), instant, |_| true, None);
     }
 
     /// Records that the last one of the ticks after one instant, up to another, ran and has its entry; the others have none.
     pub(crate) fn tell_ran(&mut self, after: UtcMillis, to: UtcMillis) {
-        self.except_of(after, to, |_| true);
+        self.replace(after, to, |_| true, None);
         self.add(Leap { after, to, passed: Passed::Ran });
     }
 
@@ -245,16 +234,25 @@ impl Leaps {
         self.0.iter().find(|leap| leap.passed == passed && leap.covers(instant))
     }
 
-    fn except_of(&mut self, after: UtcMillis, to: UtcMillis, is_one: impl Fn(Passed) -> bool) {
+    /// Takes the ticks after one instant, up to another, out of the leaps of some kinds, and puts them into leaps of the kind
+    /// `by`, if there is one.
+    fn replace(
+        &mut self,
+        after: UtcMillis,
+        to: UtcMillis,
+        is_one: impl Fn(Passed) -> bool,
+        by: Option<Passed>,
+    ) {
         for leap in std::mem::take(&mut self.0) {
             if !is_one(leap.passed) {
                 self.add(leap);
                 continue;
             }
             self.add(Leap { to: leap.to.min(after), ..leap });
-            if leap.to > after {
-                self.add(Leap { after: leap.after.max(to), ..leap });
+            if let Some(passed) = by {
+                self.add(Leap { after: leap.after.max(after), to: leap.to.min(to), passed });
             }
+            self.add(Leap { after: leap.after.max(to), ..leap });
         }
     }
 

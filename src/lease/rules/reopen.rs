@@ -71,15 +71,14 @@ impl Transition<'_> {
     pub(crate) fn merge_ahead(&mut self, ahead: Ahead, caller: &Caller) {
         let (now, front) = (self.server.now, self.latest_correct_time);
         let come = now.plus(EARLY_TOLERANCE);
-        self.close_ahead(ahead);
         let record = self.record_mut();
         if ahead.to <= front {
             record.pass_unrecorded_to(ahead.to, now, caller.leapt_from);
         } else {
-            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, passed: Passed::Open });
+            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.after, passed: Passed::Open });
             record.mark = record.mark.max(ahead.to);
         }
-        record.leaps.except(ahead.after, ahead.to);
+        self.close_ahead(ahead);
     }
 
     /// Raises the mark to `mark`, because decisions up to there may have been lost, also about ticks in open leaps. Of

@@ -63,36 +63,34 @@ local function add_leap(after, to, passed)
   keep_leaps(leaps)
 end
 
--- Takes the ticks after one instant, up to another, out of the leaps: they were decided. Lost leaps and ran leaps stay,
--- unless `are_told`: the ticks have their entry.
-local function except(after, to, are_told)
+-- Takes the ticks after one instant, up to another, out of the leaps of some kinds, and puts them into leaps of the kind `by`,
+-- if there is one.
+local function replace(after, to, is_one, by)
   local leaps = leaps_of()
   record.leaps = ''
   for _, leap in ipairs(leaps) do
-    if (leap.passed == LOST or leap.passed == RAN) and not are_told then
-      add_leap(leap.after, leap.to, leap.passed)
-    else
+    if is_one(leap.passed) then
       add_leap(leap.after, math.min(leap.to, after), leap.passed)
-      if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.passed) end
+      if by then add_leap(math.max(leap.after, after), math.min(leap.to, to), by) end
+      add_leap(math.max(leap.after, to), leap.to, leap.passed)
+    else
+      add_leap(leap.after, leap.to, leap.passed)
     end
   end
+end
+
+-- Takes the ticks after one instant, up to another, out of the leaps: they were decided. Lost leaps and ran leaps stay,
+-- unless `are_told`: the ticks have their entry.
+local function except(after, to, are_told)
+  replace(after, to, function(passed) return are_told or passed ~= LOST and passed ~= RAN end)
 end
 
 -- Marks open leaps as lost after one instant, up to another: the store lost decisions, and any of these ticks may have been
 -- decided.
 local function lose(after, to)
   if not string.find(record.leaps, OPEN, 1, true) then return end
-  local leaps, before = leaps_of(), record.leaps
-  record.leaps = ''
-  for _, leap in ipairs(leaps) do
-    local from, lost = leap.after, leap.after
-    if leap.passed == OPEN and leap.after < to and after < leap.to then
-      from, lost = math.max(leap.after, after), math.min(to, leap.to)
-    end
-    add_leap(leap.after, from, leap.passed)
-    add_leap(from, lost, LOST)
-    add_leap(lost, leap.to, leap.passed)
-  end
+  local before = record.leaps
+  replace(after, to, function(passed) return passed == OPEN end, LOST)
   if record.leaps ~= before then changed = true end
 end
 

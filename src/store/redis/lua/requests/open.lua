@@ -28,14 +28,11 @@ for after, to in string.gmatch(ARGV[21], '(%-?%d+)%-(%d+)') do
   local was_returned = span.to > front and (span.to <= record.returned or is_newer)
   if not was_returned then ran[#ran + 1] = span end
 end
-local function close(span)
+local function close_ahead(span)
   local leaps = record.leaps
+  lose(span.after, span.to)
   except(span.after, span.to)
   if record.leaps ~= leaps then changed = true end
-end
-local function close_ahead(span)
-  lose(span.after, span.to)
-  close(span)
 end
 for _, span in ipairs(ran) do close_ahead(span) end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
@@ -83,15 +80,14 @@ end
 -- ahead decided.
 for _, span in ipairs(ran) do
   local mark = record.mark
-  close_ahead(span)
   if span.to > front then
-    add_leap(math.max(record.mark, now + EARLY_TOLERANCE), span.to, OPEN)
+    add_leap(math.max(record.mark, now + EARLY_TOLERANCE), span.after, OPEN)
     record.mark = math.max(record.mark, span.to)
   else
     pass_unrecorded_to(span.to, leapt)
   end
   if record.mark ~= mark then changed = true end
-  close(span)
+  close_ahead(span)
 end
 reopen()
 recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
