@@ -101,7 +101,8 @@ impl World {
                         let was_held_up = matches!(reason, Reason::Late | Reason::Overlap);
                         // A tick that waited shares the entry of later ticks. The reason may be theirs: a fault near them.
                         let is_of_later = entry.tick > tick && !self.is_calm_around(job, entry.tick);
-                        (was_held_up || is_of_later) && self.has_run_near(job, tick)
+                        // A tick that is open again has the reason of whoever passes it then.
+                        (was_held_up || is_of_later || self.came_twice(tick)) && self.has_run_near(job, tick)
                             || self.had_no_slot(job, tick)
                     }
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
@@ -163,6 +164,12 @@ impl World {
 
     pub(super) fn runs(&self, job: usize) -> impl Iterator<Item = &Process> {
         self.witness.runs.iter().filter(move |run| run.job == job)
+    }
+
+    /// Whether the store's clock was set back after the tick's instant, to before it.
+    fn came_twice(&self, tick: Tick) -> bool {
+        let came = |at: Moment| self.came(tick).is_some_and(|came| came <= at);
+        self.store_steps.iter().any(|(at, shows)| came(*at) && *shows < tick.instant())
     }
 
     /// When the tick's instant came, if it did.

@@ -191,6 +191,7 @@ impl World {
         if clock == self.scenario.store_clock() {
             // A request sent before this clock is read again comes at another time than it states.
             self.hinder(None, Duration::ZERO);
+            self.store_steps.push((now, self.store_reads().wall));
         }
         self.pace_changed(clock);
         for seat in 0..self.seats.len() {

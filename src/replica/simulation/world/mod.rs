@@ -28,6 +28,7 @@ use crate::job::{RunId, Verdict};
 use crate::lease::Memory;
 use crate::replica::recovery::orphans::{Orphan, Seen};
 use crate::store::StoreError;
+use crate::time::UtcMillis;
 
 use super::checks::counters::Tally;
 use super::checks::safety::{Violation, Witness};
@@ -128,6 +129,8 @@ pub(super) struct World {
     pub(super) swaps: bool,
     /// When a fault was going on, or its effects.
     pub(super) troubles: Vec<(Moment, Moment)>,
+    /// When the store's clock was set, and what it showed then.
+    pub(super) store_steps: Vec<(Moment, UtcMillis)>,
     /// When clocks were wrong.
     pub(super) confusions: Vec<(Moment, Moment)>,
     /// What keeps replicas from renewing their locks.
@@ -186,6 +189,7 @@ impl World {
             menu: Fault::USUAL,
             swaps: false,
             troubles: vec![(Moment(0), Moment(30_000))],
+            store_steps: Vec::new(),
             confusions: Vec::new(),
             hindrances: Vec::new(),
             unkillable_until: Moment(0),

@@ -74,6 +74,9 @@ pub struct Contest {
     pub(crate) unheard_at: UtcMillis,
     /// When a claim last failed and certainly was not applied: until then the store may have refused the holder's end as well.
     pub(super) refused_at: UtcMillis,
+    /// Whether a run of the job here was recorded since the last claim was sent: an answer that the lock is held may be of the
+    /// time before.
+    own_run_ended: bool,
     /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
     /// start nothing.
     since: UtcMillis,
@@ -112,6 +115,7 @@ impl Contest {
             refused: None,
             unheard_at: UtcMillis(0),
             refused_at: UtcMillis(0),
+            own_run_ended: false,
             since: UtcMillis(0),
             begun,
             dropped: None,
@@ -203,6 +207,7 @@ impl Contest {
         let unfit = if bid.request.unsure { bid.unfit } else { self.excuse(bid.tick) };
         let bid = Bid { unfit, ..bid };
         self.state = ClaimState::Asking { bid: bid.clone() };
+        self.own_run_ended = false;
         Action::Claim { bid, instead_of }
     }
 
@@ -267,7 +272,11 @@ impl Contest {
                     let reason = if is_first { held_up } else { self.proposal().gap_reason(&bid) };
                     self.delayed_by = Some(reason);
                 }
-                let pause = backoff::while_held(&self.spec, bid.tick, *frees_in, now);
+                let pause = if self.own_run_ended {
+                    Duration::ZERO
+                } else {
+                    backoff::while_held(&self.spec, bid.tick, *frees_in, now)
+                };
                 let bid = Bid { waited: waits && !is_rerun, ..bid.held(by.as_ref()) };
                 (Some(Finding::Held(by.clone())), self.wait(bid, now.plus(pause)))
             }

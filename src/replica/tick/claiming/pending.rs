@@ -80,6 +80,7 @@ impl Contest {
     /// Notes that no run of the job is going here any more.
     pub(in crate::replica) fn own_run_is_over(&mut self) {
         self.refused = None;
+        self.own_run_ended = true;
     }
 
     /// Abandons a grant that came too late, and claims its tick again under another run id.

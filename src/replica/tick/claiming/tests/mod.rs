@@ -232,6 +232,18 @@ fn the_holders_own_proof_of_life_ends_the_wait_at_once() {
 }
 
 #[test]
+fn an_answer_from_before_the_end_of_a_run_here_is_asked_for_again_at_once() {
+    let mut contest = every_second();
+    contest.wake(at(1_000), no_stagger);
+    contest.own_run_is_over();
+    let (_, action) = contest.answered(&held(Duration::from_secs(25)), at(1_001), SENT, true);
+    assert_eq!(action, Action::WakeAt(at(1_001)));
+    claimed(contest.wake(at(1_001), no_stagger));
+    let (_, action) = contest.answered(&held(Duration::from_secs(25)), at(1_002), SENT, true);
+    assert_eq!(action, Action::WakeAt(at(6_002)), "another one holds it now");
+}
+
+#[test]
 fn only_a_run_that_began_by_a_skipped_ticks_instant_has_to_prove_it_is_alive() {
     let spec = JobSpec::clone(every_second().spec());
     let waits = JobSpec { overlap: Overlap::Wait, ..spec.clone() };
