@@ -65,6 +65,10 @@ pub enum FailureCause {
     Conflict,
     /// The server can take no more notifications, and nothing was written.
     NotificationsFull,
+    /// The server, or its user, has as many connections as it may have.
+    TooManyConnections,
+    /// The server's disk is full, and nothing was written.
+    DiskFull,
 }
 
 impl StoreError {

@@ -193,7 +193,7 @@ pub struct FormatArgs {
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Also connect to the store, and report unsafe settings; changes nothing
+    /// Also connect to the store, write a text and remove it, and report unsafe settings
     #[arg(long)]
     pub probe: bool,
     /// How to print.

@@ -1,4 +1,5 @@
-//! Checks the store for `check --probe`: its settings, whether its clock agrees, and whether this release can read its records.
+//! Checks the store for `check --probe`: its settings, whether it takes a write, whether its clock agrees, and whether this
+//! release can read its records.
 //! A store that cannot be reached is a finding, too.
 
 use std::time::Duration;
@@ -10,9 +11,9 @@ use crate::cli::print::output::counted;
 use crate::cli::session::{Session, expect_store_file};
 use crate::config;
 use crate::config::{Problem, Source};
-use crate::job::JobName;
+use crate::job::{JobName, RunId};
 use crate::lease::{Record, SCHEMA};
-use crate::store::{Concern, FailureCause, Grade, Store, StoreError};
+use crate::store::{Concern, FailureCause, Grade, Slip, Store, StoreError};
 use crate::time::{Clock, SystemClock};
 use crate::view::text::time_format::span;
 
@@ -21,6 +22,9 @@ const CLOCK_READINGS: usize = 5;
 
 /// If clocks differ by more, ticks start late, and a request may be refused as delayed.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(500);
+
+/// How long the text of a trial stays in the store if it cannot be removed.
+const TRIAL_TTL: Duration = Duration::from_secs(1);
 
 /// The findings.
 #[derive(Debug, Serialize)]
@@ -120,6 +124,9 @@ async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, Stor
     }
     store.ready().await?;
     let mut concerns = store.inspect().await?;
+    if !has_errors(&concerns) {
+        concerns.extend(refused_write(store).await?);
+    }
     for more in [clock(store).await, records(session, store).await] {
         match more {
             Ok(more) => concerns.extend(more),
@@ -129,6 +136,25 @@ async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, Stor
         }
     }
     Ok(concerns)
+}
+
+/// Stores a text that expires by itself, and removes it. Returns a finding if the store refuses that: its disk may be full.
+async fn refused_write(store: &dyn Store) -> Result<Option<Concern>, StoreError> {
+    let slip = Slip::Tell(RunId::new());
+    let written = async {
+        store.leave(&slip, "", TRIAL_TTL).await?;
+        store.collect(&slip).await
+    };
+    let Err(error) = written.await else { return Ok(None) };
+    match (&error, error.cause()) {
+        // These have findings of their own, and jobs run all the same.
+        (_, Some(FailureCause::NoRight | FailureCause::NotificationsFull)) => Ok(None),
+        (StoreError::Refused(_), _) => {
+            let help = error.help().unwrap_or("read the log of the server: it shows why the write failed");
+            Ok(Some(Concern::error("the store refuses a write", error.to_string()).help(help)))
+        }
+        _ => Err(error),
+    }
 }
 
 /// Measures how far the store's clock is from this machine's, and how long an answer takes.

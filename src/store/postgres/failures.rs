@@ -69,6 +69,14 @@ pub(super) fn diagnose(error: &Error) -> Diagnosis {
             "end the session that listens and does not read: `select pid, state, query from pg_stat_activity where state like 'idle in \
              transaction%'`; or add `?hints=off` to `store`",
         )
+    } else if *code == SqlState::TOO_MANY_CONNECTIONS {
+        of(
+            FailureCause::TooManyConnections,
+            "a replica has three to eight connections: end those that nobody needs (`select usename, application_name, count(*) from \
+             pg_stat_activity group by 1, 2`), raise `max_connections` or the user's connection limit, or use a pooler",
+        )
+    } else if *code == SqlState::DISK_FULL {
+        of(FailureCause::DiskFull, "free space on the server's disk; replicas then continue by themselves")
     } else if *code == SqlState::DIVISION_BY_ZERO || *code == SqlState::LOCK_NOT_AVAILABLE {
         // The first is the `1 / 0` in the statement of a swap: see `sql::SWAP`.
         let why = "the server took more than a second to write, or to lock a row: nothing was written";

@@ -37,7 +37,12 @@ pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis
             "put it into the store's URL: `{with_password}`, or with a user `{}`",
             with_login(server, "USER:PASSWORD")
         ))
-    } else if has_code("NOPERM") || said.contains("has no permissions to run the 'select'") {
+    } else if has_code("NOPERM")
+        || said.contains("has no permissions to run the 'select'")
+        // What a script may not do.
+        || said.contains("executing the script can't")
+        || said.contains("ACL failure in script")
+    {
         let sentence = format!("user `{}` lacks a right ({said})", user(server));
         Diagnosis::of(FailureCause::NoRight, sentence).help(
             "grant it with `ACL SETUSER`: `solocron check --probe` names every right that is missing, and \
