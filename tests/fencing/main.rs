@@ -125,8 +125,7 @@ fn statements_for_payouts() -> (String, String) {
 #[test]
 fn with_its_data_in_the_store_a_run_pays_only_while_it_holds_the_lock() {
     let (statement, rights) = statements_for_payouts();
-    let server = Postgres::start_on_port();
-    server.make_tables();
+    let server = Postgres::start_with_tables();
     server.sql(&read(Path::new(FILES).join("accounts.sql")));
     server.sql("create role billing login; grant select, update on accounts to billing");
     server.sql(&rights);

@@ -10,15 +10,9 @@ fn errors(report: &Value) -> Vec<String> {
     complaints(report).into_iter().filter(|line| line.starts_with("error ")).collect()
 }
 
-fn ready_server() -> Postgres {
-    let server = Postgres::start_on_port();
-    server.make_tables();
-    server
-}
-
 #[test]
 fn a_server_that_takes_writes_is_left_as_it_was() {
-    let server = ready_server();
+    let server = Postgres::start_with_tables();
     let (report, code) = probe(&server.url());
     assert_eq!((errors(&report), code), (vec![], 0));
     assert_eq!(server.sql("select count(*) from solocron.slips"), "0");
@@ -26,7 +20,7 @@ fn a_server_that_takes_writes_is_left_as_it_was() {
 
 #[test]
 fn a_full_disk_is_found_by_a_write() {
-    let server = ready_server();
+    let server = Postgres::start_with_tables();
     // What the server itself reports once its disk is full.
     server.sql(
         "create function full_disk() returns trigger language plpgsql as $$ begin \
@@ -49,7 +43,7 @@ fn a_full_disk_is_found_by_a_write() {
 
 #[test]
 fn too_few_connections_are_named_with_what_to_do() {
-    let server = ready_server();
+    let server = Postgres::start_with_tables();
     let url = server.make_user("cron");
     server.sql("alter role cron connection limit 0");
     let (report, code) = probe(&url);

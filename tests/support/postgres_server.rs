@@ -85,8 +85,14 @@ impl Postgres {
         format!("postgres://{POSTGRES}@127.0.0.1:{first},127.0.0.1:{second}/{POSTGRES}")
     }
 
-    /// Makes the tables of solocron, by its command.
-    pub(crate) fn make_tables(&self) {
+    /// Makes a server on a port with the tables of solocron, by its command, and starts it.
+    pub(crate) fn start_with_tables() -> Self {
+        let server = Self::start_on_port();
+        server.make_tables();
+        server
+    }
+
+    fn make_tables(&self) {
         let made = Command::new(env!("CARGO_BIN_EXE_solocron"))
             .args(["store", "init", "--store", &self.url()])
             .output()

@@ -1,6 +1,5 @@
 //! Checks the store for `check --probe`: its settings, whether it takes a write, whether its clock agrees, and whether this
-//! release can read its records.
-//! A store that cannot be reached is a finding, too.
+//! release can read its records. A store that cannot be reached is a finding, too.
 
 use std::time::Duration;
 
@@ -147,7 +146,7 @@ async fn refused_write(store: &dyn Store) -> Result<Option<Concern>, StoreError>
     };
     let Err(error) = written.await else { return Ok(None) };
     match (&error, error.cause()) {
-        // These have findings of their own, and jobs run all the same.
+        // The settings have a finding for each of them.
         (_, Some(FailureCause::NoRight | FailureCause::NotificationsFull)) => Ok(None),
         (StoreError::Refused(_), _) => {
             let help = error.help().unwrap_or("read the log of the server: it shows why the write failed");

@@ -72,8 +72,8 @@ pub(super) fn diagnose(error: &Error) -> Diagnosis {
     } else if *code == SqlState::TOO_MANY_CONNECTIONS {
         of(
             FailureCause::TooManyConnections,
-            "a replica has three to eight connections: end those that nobody needs (`select usename, application_name, count(*) from \
-             pg_stat_activity group by 1, 2`), raise `max_connections` or the user's connection limit, or use a pooler",
+            "close connections that nobody needs, raise `max_connections` or the user's connection limit, or use a pooler. `select usename, \
+             application_name, count(*) from pg_stat_activity group by 1, 2` counts the connections; a replica has three to eight",
         )
     } else if *code == SqlState::DISK_FULL {
         of(FailureCause::DiskFull, "free space on the server's disk; replicas then continue by themselves")

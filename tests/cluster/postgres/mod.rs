@@ -15,13 +15,6 @@ use crate::postgres_server::Postgres;
 use crate::witness::assert_safe;
 use crate::{PATIENT, PERIOD_MS, assert_none_early, assert_shared_among, run_until_shared};
 
-/// A server with the tables.
-fn ready_server() -> Postgres {
-    let server = Postgres::start_on_port();
-    server.make_tables();
-    server
-}
-
 /// Replicas at this address run each tick once through an outage of it, and stop no run.
 fn assert_runs_outlast(url: &str, outage: impl FnOnce(&mut Cluster)) {
     let keys = "lease = \"20s\"\nstart_deadline = \"60s\"";
@@ -37,7 +30,7 @@ fn assert_runs_outlast(url: &str, outage: impl FnOnce(&mut Cluster)) {
 
 #[test]
 fn three_replicas_on_postgresql_run_every_tick_exactly_once() {
-    let server = ready_server();
+    let server = Postgres::start_with_tables();
     let url = server.url();
     let plan = Plan { jobs: 10, keys: PATIENT, skews_ms: &[0; 3], ..Plan::on(&url) };
     let runs = run_until_shared(&plan).stop_and_check(PERIOD_MS);
@@ -47,7 +40,7 @@ fn three_replicas_on_postgresql_run_every_tick_exactly_once() {
 
 #[test]
 fn a_crash_of_postgresql_neither_doubles_a_tick_nor_ends_a_run() {
-    let mut server = ready_server();
+    let mut server = Postgres::start_with_tables();
     assert_runs_outlast(&server.url(), |cluster| {
         server.stop();
         cluster.wait_for_message("store does not answer: no job starts until it does");
@@ -57,7 +50,7 @@ fn a_crash_of_postgresql_neither_doubles_a_tick_nor_ends_a_run() {
 
 #[test]
 fn a_standby_that_is_promoted_without_its_last_writes_lets_no_tick_run_twice() {
-    let mut primary = ready_server();
+    let mut primary = Postgres::start_with_tables();
     let standby = primary.standby();
     let url = primary.url_with(&standby);
     let keys = "lease = \"5s\"\nstart_deadline = \"60s\"";
@@ -76,7 +69,7 @@ fn a_standby_that_is_promoted_without_its_last_writes_lets_no_tick_run_twice() {
 
 #[test]
 fn through_a_pooler_that_is_restarted_every_tick_runs_once() {
-    let server = ready_server();
+    let server = Postgres::start_with_tables();
     let mut pooler = Pooler::of(&server);
     assert_runs_outlast(&pooler.url(), |cluster| {
         pooler.stop();
@@ -87,7 +80,7 @@ fn through_a_pooler_that_is_restarted_every_tick_runs_once() {
 
 #[test]
 fn a_run_whose_end_is_refused_as_are_the_claims_of_all_others_is_not_run_again() {
-    let server = ready_server();
+    let server = Postgres::start_with_tables();
     let url = server.make_user("cron");
     let keys = "lease = \"5s\"\non_interrupt = \"rerun\"";
     let plan = Plan { jobs: 3, schedule: "*/10 * * * * *", keys, run_ms: 500, ..Plan::on(&url) };

@@ -5,7 +5,6 @@ use std::process::{Child, Command, Stdio};
 
 use solocron::time::{BootInstant, Clock, SystemClock};
 
-use super::ready_server;
 use crate::harness::DEADLINE;
 use crate::postgres_server::Postgres;
 
@@ -19,7 +18,7 @@ pub(crate) struct Servers {
 impl Servers {
     /// A primary with the tables, and its standby.
     pub(crate) fn start() -> Self {
-        let primary = ready_server();
+        let primary = Postgres::start_with_tables();
         let other = primary.standby();
         Self { primary, other }
     }

@@ -101,7 +101,7 @@ impl World {
                         let was_held_up = matches!(reason, Reason::Late | Reason::Overlap);
                         // A tick that waited shares the entry of later ticks. The reason may be theirs: a fault near them.
                         let is_of_later = entry.tick > tick && !self.is_calm_around(job, entry.tick);
-                        // A tick that is open again has the reason of whoever passes it then.
+                        // The reason of a tick that came twice is of the second time.
                         (was_held_up || is_of_later || self.came_twice(tick)) && self.has_run_near(job, tick)
                             || self.had_no_slot(job, tick)
                     }
@@ -168,8 +168,8 @@ impl World {
 
     /// Whether the store's clock was set back after the tick's instant, to before it.
     fn came_twice(&self, tick: Tick) -> bool {
-        let came = |at: Moment| self.came(tick).is_some_and(|came| came <= at);
-        self.store_steps.iter().any(|(at, shows)| came(*at) && *shows < tick.instant())
+        let Some(came) = self.came(tick) else { return false };
+        self.store_steps.iter().any(|(at, shown)| came <= *at && *shown < tick.instant())
     }
 
     /// When the tick's instant came, if it did.
