@@ -32,7 +32,8 @@ use super::state::{HttpOptions, HttpSources, HttpState};
 /// The time of the store.
 pub(super) const NOW: UtcMillis = UtcMillis(NOON + 400_000);
 
-/// An answer that goes on is read for this long.
+/// The first piece of an answer is waited for this long, and an answer that continues is read for so long after it.
+const FIRST_PIECE_WITHIN: Duration = Duration::from_secs(20);
 const STREAMS_FOR: Duration = Duration::from_millis(300);
 
 /// The HTTP side of a replica. In its store, `backup` has failed once.
@@ -192,6 +193,9 @@ impl Served {
         let request = if has_token { as_reader(request) } else { request };
         let mut pieces = self.answer(request, "").await.into_body().into_data_stream();
         let mut text = Vec::new();
+        if let Ok(Some(Ok(piece))) = timeout(FIRST_PIECE_WITHIN, pieces.next()).await {
+            text.extend_from_slice(&piece);
+        }
         let reading = async {
             while let Some(Ok(piece)) = pieces.next().await {
                 text.extend_from_slice(&piece);
