@@ -22,9 +22,17 @@ pub(crate) struct LockHandle {
     /// Cancelled when nothing of the run is left. Its end may not be recorded yet.
     pub(crate) run_ended: CancellationToken,
     /// Receives the run when nothing of it is left.
-    ended: Option<mpsc::UnboundedSender<RunId>>,
+    ended: Option<mpsc::UnboundedSender<RunExit>>,
     /// Cancelled when the holder shall try once more to record the end, and then leave it unrecorded.
     pub(crate) give_up: CancellationToken,
+}
+
+/// A run of which nothing is left. Its end may not be recorded yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RunExit {
+    pub(crate) run: RunId,
+    /// Whether it was interrupted, or it is unknown how it ended, or nothing was started.
+    pub(crate) was_cut_short: bool,
 }
 
 impl LockHandle {
@@ -43,12 +51,12 @@ impl LockHandle {
 
     /// Creates the connection to a holder that is about to start, which sends its run to `ended` when nothing of the
     /// run is left.
-    pub(crate) fn telling(ended: mpsc::UnboundedSender<RunId>) -> Self {
+    pub(crate) fn telling(ended: mpsc::UnboundedSender<RunExit>) -> Self {
         Self { ended: Some(ended), ..Self::new() }
     }
 
     /// Records that nothing of the run is left.
-    pub(crate) fn end(&self, run: RunId) {
+    pub(crate) fn end(&self, run: RunExit) {
         // The replica may have ended without it. It learns of the end before anybody who waits for it.
         let _ = self.ended.as_ref().map(|ended| ended.send(run));
         self.run_ended.cancel();

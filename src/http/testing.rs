@@ -139,7 +139,7 @@ impl Served {
     /// Reports that another replica runs this run.
     pub(super) fn list_run(&self, job: &str, run: RunId) {
         let beat = Beat::of(node("n2"), RunId::new(), "one".to_owned(), NOW);
-        let run = BeatRun { job: JobName::parse(job).expect("a name"), run, lease_ms: 30_000 };
+        let run = BeatRun { job: JobName::parse(job).expect("a name"), run, lease_ms: 30_000, end: None };
         let peer = Peer { at: NOW, beat: Beat { running: vec![run], ..beat } };
         self.facts.send_modify(|facts| facts.peers = Arc::new([peer]));
     }

@@ -79,6 +79,13 @@ words! {
     }
 }
 
+impl Outcome {
+    /// Whether the run may have been stopped before it had done its work, by no one's order.
+    pub(crate) const fn was_cut_short(self) -> bool {
+        matches!(self, Self::Interrupted | Self::Unknown)
+    }
+}
+
 words! {
     /// Why a tick ended as it did, where the outcome alone does not explain it.
     Reason {

@@ -18,12 +18,12 @@ pub use decide::decide;
 pub use exchange::{CellExchange, Conditions, ExchangeStep, Remembered, Swap, Version};
 pub use message::reply::{Answer, Holder, Reply};
 pub use message::request::{
-    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, MOST_AHEAD, Manual, Memory, Open, Renew, Request,
-    Server,
+    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, LiveRuns, MOST_AHEAD, Manual, Memory, Open, Renew,
+    Request, Server,
 };
 pub use protections::Protection;
 pub use record::codec::FieldError;
-pub(crate) use record::codec::fields_as_json;
+pub(crate) use record::codec::{fields_as_ascii_json, fields_as_json};
 pub use record::history_entry::HistoryEntry;
 pub use record::leaps::{Leap, Leaps, Passed};
 pub use record::lease::Lease;

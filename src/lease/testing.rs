@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::job::{Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick};
 use crate::time::UtcMillis;
 
-use super::{Answer, Caller, Claim, Era, Reply, ScheduleHash};
+use super::{Answer, Caller, Claim, Era, LiveRuns, Reply, ScheduleHash};
 
 /// A replica that remembers nothing, and expects its request to arrive at this time.
 pub(crate) fn caller(node: &str, expect: UtcMillis, era: Era) -> Caller {
@@ -39,6 +39,7 @@ pub(crate) fn claim(caller: Caller, tick: Tick) -> Claim {
         catch_up: false,
         wall: caller.expect,
         unfit: None,
+        live_runs: LiveRuns::default(),
         caller,
     }
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use crate::events::event::Event;
 use crate::hold::attempts::{Retries, first_attempt};
 use crate::hold::granted::Grant;
+use crate::hold::handle::RunExit;
 use crate::hold::holder::ReleasedLock;
 use crate::hold::start_gate::StartGate;
-use crate::job::{JobName, RunId, Tick};
-use crate::lease::{Abandon, Answer, Deadline, Protection, Reply};
+use crate::job::{JobName, Tick};
+use crate::lease::{Abandon, Answer, Claim, Deadline, LiveRuns, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
-use crate::store::{BeatRun, StoreError};
+use crate::store::{BeatRun, StoreError, UnrecordedEnd};
 use crate::time::millis::millis;
 use crate::time::{BootInstant, UtcMillis};
 
@@ -75,10 +76,11 @@ impl Core {
             self.capacity.take(job);
         }
         let (now, wall) = (self.now(), self.at.wall);
+        let live_runs = self.live_runs(job);
         let caller = self.caller(self.contests[job].known());
         let caller = caller.expect("no record is open before the store has answered");
         let contest = self.contests.get_mut(job).expect("only a contest claims");
-        let claim = contest.proposal().claim(bid, caller, now, wall);
+        let claim = Claim { live_runs, ..contest.proposal().claim(bid, caller, now, wall) };
         contest.claims(&claim);
         self.window.begin();
         match instead_of {
@@ -223,7 +225,7 @@ impl Core {
         let start = RunStart { grant, start_deadline, decided, is_last_attempt };
         self.effects.push(Effect::Start(Box::new(start)));
         let lease_ms = millis(spec.lease);
-        let running = BeatRun { job: spec.name.clone(), run, lease_ms };
+        let running = BeatRun { job: spec.name.clone(), run, lease_ms, end: None };
         self.update_beat(|beat| beat.running.push(running));
     }
 
@@ -237,10 +239,22 @@ impl Core {
     }
 
     /// Takes in that nothing of a run is left.
-    pub(super) fn run_ended(&mut self, run: RunId) {
+    pub(super) fn run_ended(&mut self, ended: RunExit) {
+        let RunExit { run, was_cut_short } = ended;
         if let Some(own) = self.runs.get_mut(&run) {
             own.has_ended = true;
         }
+        let end = if was_cut_short { UnrecordedEnd::CutShort } else { UnrecordedEnd::ByItself };
+        self.update_beat(|beat| {
+            beat.running.iter_mut().filter(|one| one.run == run).for_each(|one| one.end = Some(end));
+        });
+    }
+
+    /// Returns the runs of a job that live replicas list, this one included.
+    pub(crate) fn live_runs(&self, job: &JobName) -> LiveRuns {
+        let mut live = self.contests.get(job).map(|contest| contest.live_runs.clone()).unwrap_or_default();
+        self.beat.running.iter().filter(|own| own.job == *job).for_each(|own| own.add_to(&mut live));
+        live
     }
 
     /// Takes in that a run is over and recorded.

@@ -19,7 +19,7 @@ pub use error::{Diagnosis, FailureCause, StoreError};
 pub use exchange::{
     Beat, BeatRun, Feed, FeedId, FeedLine, GLANCED_ENTRIES, Hint, JobGlance, JobStanding, LIVE_FOR,
     LONGEST_LINE, LONGEST_TTL, Marked, Marker, Notice, Peer, Pulse, SLIP_BYTES, SLIP_TEXTS, Slewed, Slip,
-    StageTimes, Told, Wake,
+    StageTimes, Told, UnrecordedEnd, Wake,
 };
 use exchange::{MOST_BEATS, STANDING_FIELDS, SlipLoad};
 pub use local::LocalStore;

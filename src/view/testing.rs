@@ -13,7 +13,9 @@ use crate::job::{
     Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict,
 };
 use crate::lease::testing;
-use crate::lease::{Answer, Caller, Claim, Finish, Lease, Manual, Open, Renew, Request, ScheduleHash};
+use crate::lease::{
+    Answer, Caller, Claim, Finish, Lease, LiveRuns, Manual, Open, Renew, Request, ScheduleHash,
+};
 use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
 
@@ -169,6 +171,7 @@ impl Bench {
             catch_up: false,
             wall: self.now(),
             unfit: None,
+            live_runs: LiveRuns::default(),
         };
         self.submit(job, Request::Claim(claim)).await
     }
@@ -248,6 +251,7 @@ impl Bench {
                     job: self.spec(job).name.clone(),
                     run: run_id(*run),
                     lease_ms: 0,
+                    end: None,
                 })
                 .collect(),
             labels: Vec::new(),

@@ -71,7 +71,7 @@ pub(crate) fn request(value: &[u8]) -> Request {
     let begins_with_era = words.get(4 + keys).is_some_and(|first| first.len() >= ERA_LENGTH);
     match each {
         Some("26") if begins_with_era => Request::Open,
-        Some("27") => Request::Claim,
+        Some("29") => Request::Claim,
         Some("13") => Request::Renew,
         Some("20") => Request::Finish,
         Some("5") => Request::Abandon,
@@ -115,7 +115,7 @@ mod tests {
         let era = "e".repeat(ERA_LENGTH);
         let opening = [&["EVALSHA", "00", "3"][..], &keys, &["26", &era], &["x"; 25]].concat();
         assert_eq!(request(&array(&opening)), Request::Open);
-        let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["27"], &["x"; 54]].concat();
+        let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["29"], &["x"; 58]].concat();
         assert_eq!(request(&array(&claims)), Request::Claim);
         assert_eq!(request(&array(&["SELECT", "0"])), Request::Other);
         assert_eq!(request(&array(&["EVAL", "return 1", "0"])), Request::Other);

@@ -72,7 +72,7 @@ pub(crate) fn one_with_a_shorter_lease() -> Setup {
 }
 
 pub(crate) fn let_them_run(world: &mut World) {
-    (0..16).for_each(|_| drop(world.wait_for_message("run recorded", JOB)));
+    (0..8).for_each(|_| drop(world.wait_for_message("run recorded", JOB)));
 }
 
 /// One replica is away while the store fails over without the last ticks; who ran the last one is gone, and who heard of

@@ -366,7 +366,7 @@ pub(crate) fn time_of(event: &Value) -> Timestamp {
 }
 
 /// The number of n0, n1, and so on.
-fn number_of(node: &str) -> usize {
+pub(crate) fn number_of(node: &str) -> usize {
     node.trim_start_matches('n').parse().expect("a replica's name")
 }
 

@@ -1,7 +1,9 @@
 //! A run that was cut short by its replica: it is run once more, before newer ticks, and not however late.
 
-use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, Tick, Verdict};
-use solocron::lease::{Abandon, Act, Answer, Claim, Decision, Lease, Memory, Request, Rerun, decide};
+use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict};
+use solocron::lease::{
+    Abandon, Act, Answer, Claim, Decision, Lease, LiveRuns, Memory, Request, Rerun, decide,
+};
 
 use crate::book::{Book, MEMORIES, at, secs, tick};
 use crate::sample::{self, LEASE, PERIOD};
@@ -88,6 +90,72 @@ fn a_rerun_precedes_newer_ticks_and_manual_runs_only_where_the_policy_is_rerun()
         book.pass(PERIOD);
         assert!(is_won(&book.claim(tick(60.0), |_| {}), 1), "the policy of this file is to skip it");
         assert_eq!(book.record().cut_short(), None);
+    }
+}
+
+#[test]
+fn a_lost_run_that_a_live_replica_lists_is_not_rerun_while_it_may_have_ended_well() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let lost = book.win(tick(0.0));
+        book.pass(LEASE);
+        let rerun = |book: &mut Book, running: &[_], ended: &[_]| {
+            let live_runs = LiveRuns { running: running.to_vec(), ended: ended.to_vec() };
+            book.claim(tick(0.0), |claim| {
+                (claim.on_interrupt, claim.live_runs) = (OnInterrupt::Rerun, live_runs)
+            })
+        };
+        let other = RunId::new();
+        let held = rerun(&mut book, &[other, lost.run], &[]);
+        assert!(matches!(held, Answer::Held { by: None, frees_in } if frees_in == secs(1)), "{held:?}");
+
+        let refused = rerun(&mut book, &[], &[other, lost.run]);
+
+        assert!(matches!(refused, Answer::Decided { .. }), "{refused:?}");
+        assert!(matches!(claim(&mut book, tick(0.0)), Answer::Decided { .. }), "it is refused for good");
+        assert_eq!(book.record().cut_short(), None);
+        assert!(is_won(&claim(&mut book, tick(1.0)), 1), "the job continues");
+    }
+}
+
+#[test]
+fn a_run_that_its_replica_recorded_as_interrupted_or_lists_no_more_is_rerun() {
+    for memory in MEMORIES {
+        let (mut book, lease) = cut_short(memory);
+        let listed = |claim: &mut Claim| {
+            wanted(claim);
+            claim.live_runs = LiveRuns { running: vec![lease.run], ended: vec![lease.run] };
+        };
+        assert!(is_won(&book.claim(tick(0.0), listed), 2), "the list is older than the record");
+
+        let mut book = Book::ready(memory);
+        book.win(tick(0.0));
+        book.pass(LEASE);
+        let other = |claim: &mut Claim| {
+            wanted(claim);
+            claim.live_runs = LiveRuns { running: vec![RunId::new()], ended: vec![RunId::new()] };
+        };
+        assert!(is_won(&book.claim(tick(0.0), other), 2), "another run is listed");
+    }
+}
+
+#[test]
+fn a_run_that_was_taken_for_lost_is_not_rerun_once_its_replica_tells_that_it_ended() {
+    for memory in MEMORIES {
+        for verdict in [Verdict::plain(Outcome::Failed), SHUTDOWN] {
+            let mut book = Book::ready(memory);
+            let lease = book.win(tick(0.0));
+            book.pass(LEASE);
+            claim(&mut book, tick(30.0));
+            assert_eq!(book.record().verdict, Some(NODE_LOST));
+            let entries = book.entries.len();
+
+            assert_eq!(book.finish(&lease, |finish| finish.verdict = verdict), Answer::AlreadyDecided);
+
+            assert_eq!((book.record().verdict, book.entries.len()), (Some(NODE_LOST), entries));
+            let answer = claim(&mut book, tick(0.0));
+            assert_eq!(is_won(&answer, 2), verdict == SHUTDOWN, "{answer:?}");
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Tick, Verdict};
 use solocron::lease::{
-    Abandon, Answer, CellExchange, Claim, Deadline, ExchangeStep, Lease, Open, Protection, Remembered, Renew,
-    Reply, Request,
+    Abandon, Answer, CellExchange, Claim, Deadline, ExchangeStep, Lease, LiveRuns, Open, Protection,
+    Remembered, Renew, Reply, Request,
 };
 use solocron::time::{BootInstant, UtcMillis};
 
@@ -359,6 +359,7 @@ impl World {
             catch_up: false,
             wall: now,
             unfit: None,
+            live_runs: LiveRuns::default(),
         }
     }
 

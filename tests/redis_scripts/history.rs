@@ -10,8 +10,8 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
-    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Leap, Lease, LeaseInstant, Manual, Open,
-    Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
+    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Leap, Lease, LeaseInstant, LiveRuns,
+    Manual, Open, Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 use solocron::time::UtcMillis;
 
@@ -246,7 +246,15 @@ impl History {
             catch_up: self.one_in(4),
             wall: self.near(now),
             unfit: self.maybe_unfit(),
+            live_runs: self.live_runs(record),
         }
+    }
+
+    fn live_runs(&mut self, record: Option<&Record>) -> LiveRuns {
+        let run = record.and_then(|record| record.run);
+        let mut some =
+            || run.filter(|_| self.one_in(3)).into_iter().chain(self.one_in(4).then(RunId::new)).collect();
+        LiveRuns { running: some(), ended: some() }
     }
 
     fn manual(&mut self, record: Option<&Record>, now: UtcMillis) -> Manual {

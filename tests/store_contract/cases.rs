@@ -238,7 +238,7 @@ pub(crate) fn beat(name: &str) -> Beat {
         file: "00ff".into(),
         started: UtcMillis(1),
         draining: false,
-        running: vec![BeatRun { job: job(), run: RunId::new(), lease_ms: 0 }],
+        running: vec![BeatRun { job: job(), run: RunId::new(), lease_ms: 0, end: None }],
         labels: vec![Label::parse("gpu").expect("a label")],
         full: true,
         name_taken: true,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::config::PostgresUrl;
-use solocron::lease::{Answer, Request};
+use solocron::lease::{Answer, Finish, Open, Request};
 use solocron::store::{FailureCause, Grade, Wake, init_postgres, start_postgres};
 use solocron::time::SystemClock;
 use tokio::time::timeout;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::cases::beat;
 use crate::postgres_server::Postgres;
 use crate::support::sample;
-use crate::world::{World, cluster, job};
+use crate::world::{Replica, World, cluster, job};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -194,4 +194,37 @@ async fn of_serializable_transactions_that_meet_none_is_an_error() {
     crate::cases::of_many_claimants_exactly_one_wins_each_tick(&world).await;
     let concerns = world.replica().await.store.inspect().await.expect("concerns");
     assert!(concerns.iter().any(|concern| concern.value == "serializable"), "{concerns:?}");
+}
+
+#[tokio::test]
+async fn a_database_of_another_encoding_takes_an_end_whatever_the_job_printed() {
+    let world = World::postgres();
+    let encoding = "template template0 encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'";
+    server(&world).sql(&format!("create database latin {encoding}"));
+    let url = server(&world).url();
+    let (host, _) = url.rsplit_once('/').expect("a database");
+    let url = PostgresUrl::parse(&format!("{host}/latin")).expect("a good url");
+    init_postgres(&url).await.expect("a superuser");
+    let store = start_postgres(&url, &cluster(), Box::new(SystemClock)).expect("a runtime");
+    store.ready().await.expect("a server");
+    let era = store.pulse(None).await.expect("a pulse").era;
+    let replica = Replica { store, era };
+    let caller = replica.caller().await;
+    replica.ask(Request::Open(Open { is_known_job: false, ..sample::open(caller) })).await;
+    let granted = async {
+        // For its first seconds the lock of a new record may be held.
+        let won = |reply: &solocron::lease::Reply| matches!(reply.answer, Answer::Won { .. });
+        while !won(&replica.ask(Request::Claim(replica.claim(Duration::ZERO).await)).await) {}
+    };
+    timeout(DEADLINE, granted).await.expect("a grant");
+
+    let lease = sample::lease(&replica.record().await);
+    let tail = "ü € \u{1f600} \u{1b}[0m\n".to_owned();
+    let finish = Finish { tail: tail.clone(), ..sample::finish(&lease, &replica.era) };
+    let reply = replica.ask(Request::Finish(finish)).await;
+
+    assert!(!replica.record().await.is_running(), "{reply:?}");
+    let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
+    let told = entries.iter().find(|entry| entry.run == Some(lease.run)).expect("its end");
+    assert_eq!(told.tail, Some(tail));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
-    Abandon, Caller, Claim, Era, Finish, Lease, Manual, Open, Record, Renew, ScheduleHash,
+    Abandon, Caller, Claim, Era, Finish, Lease, LiveRuns, Manual, Open, Record, Renew, ScheduleHash,
 };
 use solocron::time::UtcMillis;
 
@@ -67,6 +67,7 @@ pub(crate) fn claim(caller: Caller, tick: Tick) -> Claim {
         catch_up: false,
         wall: caller.expect,
         unfit: None,
+        live_runs: LiveRuns::default(),
         caller,
     }
 }

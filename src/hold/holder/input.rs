@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::events::StartStages;
 use crate::events::event::Event;
+use crate::hold::handle::RunExit;
 use crate::lease::{Answer, Era, Finish, Renew, Request};
 use crate::run::{Ended, StopOrder};
 use crate::store::StoreError;
@@ -65,7 +66,7 @@ pub(crate) enum HolderEffect {
     /// Delete the note of the run.
     ForgetNote,
     /// Report to the rest of the process that nothing is left of the run.
-    ReportEnd,
+    ReportEnd(RunExit),
     /// Send the request that records the end or gives the lock back; `RecordAnswered`. `is_first`: whether it was not sent
     /// before.
     Record { request: Box<Request>, is_first: bool },

@@ -27,6 +27,7 @@ use crate::store::clock::shared::SharedStoreClock;
 use crate::time::{BootInstant, Now, UtcMillis};
 
 use super::granted::Grant;
+use super::handle::RunExit;
 
 pub(crate) use input::{HolderEffect, HolderInput, RunEnd};
 pub(crate) use runtime::{KeptLock, keep};
@@ -297,7 +298,8 @@ impl LockHolder {
     fn end_noted(&mut self) {
         match std::mem::replace(&mut self.phase, HolderPhase::Released) {
             HolderPhase::Noting { finish, end, lock } => {
-                self.effects.push(HolderEffect::ReportEnd);
+                let was_cut_short = finish.verdict.outcome.was_cut_short();
+                self.effects.push(HolderEffect::ReportEnd(RunExit { run: self.run.run, was_cut_short }));
                 // The log is closed at the same time: until the store has the end, the lock is held, and other
                 // replicas may wait for it.
                 self.record(Box::new(Request::Finish(*finish)), lock);
@@ -309,7 +311,7 @@ impl LockHolder {
 
     /// Gives back a lock under which nothing was started.
     fn abandon(&mut self, end: Box<RunEnd>, lock: ReleasedLock) {
-        self.effects.push(HolderEffect::ReportEnd);
+        self.effects.push(HolderEffect::ReportEnd(RunExit { run: self.run.run, was_cut_short: true }));
         let reason = end.ended.verdict.reason.unwrap_or(Reason::Late);
         self.report(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
         let abandon = Abandon::of(self.run.run, self.era.clone());

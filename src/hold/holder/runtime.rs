@@ -181,7 +181,7 @@ impl HolderRuntime {
                     TaskResult::NoteForgotten
                 });
             }
-            HolderEffect::ReportEnd => self.handle.end(self.grant.lease.run),
+            HolderEffect::ReportEnd(run) => self.handle.end(run),
             HolderEffect::Record { request, is_first } => self.record(*request, is_first),
             HolderEffect::CloseLog(end) => {
                 let log = self.taken_log();

@@ -89,8 +89,9 @@ mod tests {
 
     #[test]
     fn a_run_that_appears_in_a_heartbeat_or_leaves_it_changed_its_job() {
-        let runs: Vec<BeatRun> =
-            ["a", "b"].map(|name| BeatRun { job: job(name), run: RunId::new(), lease_ms: 0 }).into();
+        let runs: Vec<BeatRun> = ["a", "b"]
+            .map(|name| BeatRun { job: job(name), run: RunId::new(), lease_ms: 0, end: None })
+            .into();
         let peer = |running: &[BeatRun]| {
             let node = NodeName::parse("n1").expect("a name");
             let beat = Beat::of(node, RunId::new(), "f".into(), UtcMillis(1));

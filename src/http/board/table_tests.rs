@@ -225,7 +225,7 @@ fn a_run_that_no_heartbeat_lists_is_looked_after_every_second_until_it_ends() {
     assert_eq!(table.next_read(at(2)), Some(BoardRead::Standings(vec![name("a")])));
     table.take_in_standing(&name("a"), Some(JobStanding::of(&running)), read(2));
     let node = NodeName::parse("n1").expect("a name");
-    let running = vec![BeatRun { job: name("a"), run, lease_ms: 0 }];
+    let running = vec![BeatRun { job: name("a"), run, lease_ms: 0, end: None }];
     let beat = Beat { running, ..Beat::of(node, RunId::new(), "f".into(), UtcMillis(1)) };
     listed.hear(&[Peer { at: UtcMillis(1), beat }]);
     table.doubt_running(&listed, at(9));

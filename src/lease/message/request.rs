@@ -167,6 +167,17 @@ pub struct Claim {
     /// Why the replica cannot run the job now; `None` if it can. A replica that cannot is granted nothing, and a tick past
     /// its start deadline is recorded as missed for this reason.
     pub unfit: Option<Reason>,
+    /// The runs of the job that live replicas list.
+    pub live_runs: LiveRuns,
+}
+
+/// Runs of a job that live replicas list in their heartbeats, as far as a replica knows: their ends may not be recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct LiveRuns {
+    /// Runs that are running, as far as their replicas tell.
+    pub running: Vec<RunId>,
+    /// Runs that ended by themselves.
+    pub ended: Vec<RunId>,
 }
 
 impl Claim {

@@ -2,8 +2,13 @@
 //! alike. An absent value is an empty text or a missing field in a record, and a missing field in an entry.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::str::FromStr;
 use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 
 use crate::job::{Fence, Tick, Verdict, quoted};
 use crate::lease::{Era, HistoryEntry, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
@@ -24,6 +29,30 @@ type RecordFields = BTreeMap<String, String>;
 pub(crate) fn fields_as_json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
     let fields: BTreeMap<&str, String> = fields.into_iter().collect();
     serde_json::to_string(&fields).expect("texts are plain JSON")
+}
+
+/// Writes the fields of an entry as JSON of plain ASCII: a database of any encoding takes it, and no end of a run is refused for
+/// what the job printed.
+pub(crate) fn fields_as_ascii_json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let fields: BTreeMap<&str, String> = fields.into_iter().collect();
+    let mut json = Serializer::with_formatter(Vec::new(), AsciiFormatter);
+    fields.serialize(&mut json).expect("texts are plain JSON");
+    String::from_utf8(json.into_inner()).expect("it is ASCII")
+}
+
+/// Writes every other character as an escape.
+struct AsciiFormatter;
+
+impl Formatter for AsciiFormatter {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
+        if text.is_ascii() {
+            return writer.write_all(text.as_bytes());
+        }
+        text.encode_utf16().try_for_each(|unit| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii() => writer.write_all(&[byte]),
+            _ => write!(writer, "\\u{unit:04x}"),
+        })
+    }
 }
 
 fn text<T: ToString>(value: Option<&T>) -> String {

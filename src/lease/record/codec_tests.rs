@@ -99,3 +99,10 @@ fn an_unreadable_field_is_named_with_its_value() {
     let error = Record::from_fields(&fields).expect_err("unreadable");
     assert_eq!(error.to_string(), "stored field `tick` holds `soon`, which this release cannot read");
 }
+
+#[test]
+fn fields_become_json_of_plain_ascii() {
+    let json =
+        fields_as_ascii_json([("tail", "a\"\n\u{1b}ü€\u{1f600}".to_owned()), ("fence", "7".to_owned())]);
+    assert_eq!(json, r#"{"fence":"7","tail":"a\"\n\u001b\u00fc\u20ac\ud83d\ude00"}"#);
+}

@@ -13,6 +13,9 @@ use super::grant_request::GrantRequest;
 use super::raise_mark::{open_leap_waits, raise_mark};
 use super::transition::{Decision, Transition};
 
+/// A rerun that waits for a live run is claimed again after this time: as often as replicas send heartbeats.
+const RERUN_PAUSE: Duration = Duration::from_secs(1);
+
 /// Decides a claim for a scheduled tick.
 pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Decision {
     let now = transition.server.now;
@@ -34,6 +37,9 @@ pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Dec
     }
     // Rule 9.
     let rerun = transition.record_mut().is_rerun(claim);
+    if rerun && transition.record_mut().waits_for_live_run(claim, now) {
+        return transition.answer(Answer::Held { by: None, frees_in: RERUN_PAUSE });
+    }
     if rerun && transition.record_mut().refuses_rerun(claim, now) {
         // The tick has its entry already; that it does not run again needs none.
         transition.record_mut().forgo_rerun();

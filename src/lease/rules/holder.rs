@@ -117,7 +117,15 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
         // The end of a later run was reported before this one.
         Ownership::Over if is_untold(transition.record_mut(), lease) => tell(transition.record_mut(), lease),
         Ownership::Over if was_granted_again(&transition, lease) => tell_also(transition.record_mut(), lease),
-        Ownership::Over => return transition.answer(Answer::AlreadyDecided),
+        Ownership::Over => {
+            let record = transition.record_mut();
+            let ended_by_itself = !finish.verdict.outcome.was_cut_short();
+            if ended_by_itself && record.run == Some(lease.run) && record.cut_short().is_some() {
+                // It was taken for lost.
+                record.forgo_rerun();
+            }
+            return transition.answer(Answer::AlreadyDecided);
+        }
     }
     transition.entries.push(entry_of(finish, ended));
     transition.answer(Answer::Finished)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, NodeName, OnInterrupt, Outcome, Overlap, Tick};
-use crate::lease::{Claim, Lease, LeaseInstant, Record, SCHEMA};
+use crate::job::{Cause, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick};
+use crate::lease::{Claim, Lease, LeaseInstant, Protection, Record, SCHEMA};
 use crate::time::UtcMillis;
 
 use super::grant_request::GrantRequest;
@@ -82,6 +82,18 @@ impl Record {
         is_paused
             || !self.is_under(&claim.schedule_hash)
             || self.rerun_time_left(now, claim.start_deadline).is_none()
+            || self.is_taken_for_lost_in(&claim.live_runs.ended)
+    }
+
+    /// Whether a live replica lists the run as running: it may yet end by itself. The time for the rerun passes meanwhile.
+    pub(crate) fn waits_for_live_run(&self, claim: &Claim, now: UtcMillis) -> bool {
+        !self.refuses_rerun(claim, now) && self.is_taken_for_lost_in(&claim.live_runs.running)
+    }
+
+    /// Whether the run is one of these, and was recorded as lost: nobody who knew how it ended has told.
+    fn is_taken_for_lost_in(&self, live: &[RunId]) -> bool {
+        let is_lost = self.verdict.is_some_and(|last| last.reason == Some(Reason::NodeLost));
+        Protection::LiveRun.is_on() && is_lost && self.run.is_some_and(|run| live.contains(&run))
     }
 
     /// Returns for how long the free lock is reserved for a rerun, which goes first; `None` if there is none, or a newer

@@ -12,6 +12,10 @@ use crate::time::{BootInstant, UtcMillis};
 /// A replica without a heartbeat for longer is down. A single lost or late heartbeat is no reason to report it.
 const DOWN_AFTER: Duration = Duration::from_secs(5);
 
+/// A replica is heard every second. The lock of one that crashes is over 4.1 s later at the earliest: until then it must not
+/// count as heard, though its last heartbeat was learnt a second late and this is asked a second before it is used.
+const LATELY: Duration = Duration::from_secs(2);
+
 /// A replica that has not exchanged heartbeats with the store for longer does not know what the others have sent
 /// meanwhile.
 const WATCHED_WITHIN: Duration = Duration::from_secs(2);
@@ -92,6 +96,11 @@ impl DownReplicas {
         news
     }
 
+    /// Whether a heartbeat of the replica has come just now, or may have come while this one was away.
+    pub(crate) fn was_heard_lately(&self, node: &NodeName, now: BootInstant) -> bool {
+        self.peers.get(node).is_some_and(|heard| now.since(heard.learnt) <= LATELY)
+    }
+
     /// Whether the replica is down, as far as is known.
     pub(crate) fn is_down(&self, node: &NodeName) -> bool {
         self.peers.get(node).is_some_and(|heard| heard.is_down)
@@ -120,7 +129,7 @@ mod tests {
 
     fn running(peer: Peer) -> Peer {
         let job = JobName::parse("nightly").expect("a name");
-        let running = vec![BeatRun { job, run: RunId::new(), lease_ms: 30_000 }];
+        let running = vec![BeatRun { job, run: RunId::new(), lease_ms: 30_000, end: None }];
         Peer { beat: Beat { running, ..peer.beat }, ..peer }
     }
 
@@ -145,6 +154,20 @@ mod tests {
     fn a_replica_without_heartbeats_is_down_once_and_back_once() {
         let beats = |second: u64| peer("b", if !(5..20).contains(&second) { second as i64 } else { 4 });
         assert_eq!(told(beats, |_| true), (vec![10], vec![20]));
+    }
+
+    #[test]
+    fn a_replica_is_heard_for_two_seconds_more_or_while_this_one_was_away() {
+        let mut silence = DownReplicas::default();
+        let mut heard = |beat: Peer, second| {
+            silence.learn(&node("a"), &[beat], at(second));
+            silence.was_heard_lately(&node("b"), at(second))
+        };
+        let crashed = [1, 2, 3, 4].map(|second| heard(peer("b", 1), second));
+        assert_eq!(crashed, [true, true, true, false]);
+        assert!(heard(peer("b", 1), 7), "it may have sent one since");
+        assert!(heard(peer("b", 2), 8));
+        assert!(!silence.was_heard_lately(&node("c"), at(8)));
     }
 
     #[test]

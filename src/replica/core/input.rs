@@ -1,6 +1,7 @@
 //! The inputs of the core.
 
 use crate::events::run_ref::Run;
+use crate::hold::handle::RunExit;
 use crate::hold::holder::ReleasedLock;
 use crate::job::{Fence, JobName, RunId};
 use crate::lease::Record;
@@ -42,7 +43,7 @@ pub(crate) enum CoreInput {
     /// This replica's own run of a job has proven that it is alive, has ended, or has not renewed in time.
     RunProven(JobName),
     /// Nothing is left of a run. Its end may not be recorded yet.
-    RunEnded(RunId),
+    RunEnded(RunExit),
     /// The end of a run is recorded, as far as possible.
     LockReleased(Box<ReleasedLock>),
     /// What an earlier process left behind.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::job::JobName;
-use crate::lease::Protection;
+use crate::lease::{LiveRuns, Protection};
 use crate::replica::core::{Core, Effect};
 pub(crate) use crate::replica::tick::action::Won;
 use crate::store::LIVE_FOR;
@@ -37,10 +37,11 @@ impl Core {
         }
     }
 
-    /// Records the leases of the runs that heartbeats list: if a record is missing, the job waits that long. A run of
+    /// Records the runs that heartbeats list, and their leases: if a record is missing, the job waits that long. A run of
     /// a silent replica is over after its lease, and then does not count.
     pub(crate) fn hear_of_runs(&mut self, peers: &[Peer]) {
         let now = self.store_time();
+        self.contests.values_mut().for_each(|contest| contest.live_runs = LiveRuns::default());
         for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))
         {
             let lease = Duration::from_millis(run.lease_ms);
@@ -48,6 +49,10 @@ impl Core {
             if let Some(contest) = self.contests.get_mut(&run.job) {
                 contest.saw(Some(lease).filter(|_| is_held));
                 contest.is_known = true;
+                let is_live = run.end.is_some() || self.lost.was_heard_lately(&peer.beat.node, self.at.boot);
+                if is_live && peer.beat.life != self.beat.life {
+                    run.add_to(&mut contest.live_runs);
+                }
             }
         }
     }

@@ -11,9 +11,9 @@ use crate::events::run_ref::Run;
 use crate::hold::lock_request::LockRequest;
 use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
 use crate::lease::{HistoryEntry, Manual, Record};
-use crate::replica::cluster::down::{Down, DownReplicas};
+use crate::replica::cluster::down::{Down, DownNews, DownReplicas};
 use crate::replica::core::{Core, Effect};
-use crate::store::Pulse;
+use crate::store::{Peer, Pulse};
 use crate::time::{BootInstant, UtcMillis};
 
 /// All records are read this often in any case: a holder may have died unnoticed.
@@ -90,11 +90,22 @@ impl LostRun {
     }
 }
 
+impl LostRuns {
+    /// Takes in who has sent heartbeats, and returns what that changes.
+    pub(crate) fn learn_who_is_down(&mut self, me: &NodeName, peers: &[Peer], now: BootInstant) -> DownNews {
+        self.silence.learn(me, peers, now)
+    }
+
+    /// Whether a heartbeat of the replica has come just now.
+    pub(crate) fn was_heard_lately(&self, node: &NodeName, now: BootInstant) -> bool {
+        self.silence.was_heard_lately(node, now)
+    }
+}
+
 impl Core {
     /// Takes in an exchange of heartbeats: logs which replicas are down, and sees that their runs are recorded.
-    pub(crate) fn look_after_lost_runs(&mut self, pulse: &Pulse) {
+    pub(crate) fn look_after_lost_runs(&mut self, pulse: &Pulse, news: DownNews) {
         let now = self.at.boot;
-        let news = self.lost.silence.learn(&self.node, &pulse.peers, now);
         let is_due = self.lost.searched.is_none_or(|before| now.since(before) >= SEARCH_EVERY);
         if is_due || news.lives_ended {
             self.lost.searched = Some(now);

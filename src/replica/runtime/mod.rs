@@ -17,7 +17,7 @@ use crate::events::config_diff::Changes;
 use crate::events::event::Event;
 use crate::hold::Stop;
 use crate::hold::context::{Context, Traffic};
-use crate::hold::handle::LockHandle;
+use crate::hold::handle::{LockHandle, RunExit};
 use crate::hold::holder::KeptLock;
 use crate::hold::start_gate::StartGates;
 use crate::job::RunId;
@@ -48,7 +48,7 @@ pub(super) struct Runtime {
     start_gates: StartGates,
     pub(super) handles: HashMap<RunId, LockHandle>,
     /// Brings each run of which nothing is left.
-    ended: (mpsc::UnboundedSender<RunId>, mpsc::UnboundedReceiver<RunId>),
+    ended: (mpsc::UnboundedSender<RunExit>, mpsc::UnboundedReceiver<RunExit>),
     pub(super) beat: watch::Sender<Beat>,
     beat_now: Arc<Notify>,
     pub(super) facts: watch::Sender<ReplicaFacts>,

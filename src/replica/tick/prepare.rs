@@ -139,11 +139,12 @@ impl Core {
         if change == HealthChange::Stepped {
             self.close_what_is_ahead();
         }
+        let down = self.lost.learn_who_is_down(&self.node, &pulse.peers, self.at.boot);
         self.hear_of_runs(&pulse.peers);
         self.look_at_locks();
         self.open_records();
         // Only after the records are known to be unopened, if the era has changed.
-        self.look_after_lost_runs(&pulse);
+        self.look_after_lost_runs(&pulse, down);
         self.heed(pulse.notices);
         self.ask_for_orders();
         if self.ahead().abs_diff(was_ahead) > REPLAN {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::job::{CatchUp, Cause, JobSpec, OnInterrupt, Reason, Tick};
-use crate::lease::{Ahead, Caller, Claim, Dropped, Gap, Open, ScheduleHash};
+use crate::lease::{Ahead, Caller, Claim, Dropped, Gap, LiveRuns, Open, ScheduleHash};
 use crate::store::clock::Known;
 use crate::time::UtcMillis;
 
@@ -91,6 +91,7 @@ impl Proposal<'_> {
             catch_up: is_catch_up(spec, bid.tick, now),
             wall,
             unfit: bid.unfit,
+            live_runs: LiveRuns::default(),
             caller,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Fence, JobName, Label, NodeName, RunId};
-use crate::lease::Era;
+use crate::lease::{Era, LiveRuns};
 use crate::time::UtcMillis;
 
 /// A replica is live while its last heartbeat is no older than this.
@@ -148,6 +148,30 @@ pub struct BeatRun {
     /// The lease of its lock, in milliseconds; 0 if the replica did not send it.
     #[serde(default)]
     pub lease_ms: u64,
+    /// How it ended, if its end is not recorded yet; `None` while it is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<UnrecordedEnd>,
+}
+
+impl BeatRun {
+    /// Adds the run to those of its job, unless it was cut short.
+    pub(crate) fn add_to(&self, live: &mut LiveRuns) {
+        match self.end {
+            None => live.running.push(self.run),
+            Some(UnrecordedEnd::ByItself) => live.ended.push(self.run),
+            Some(UnrecordedEnd::CutShort) => {}
+        }
+    }
+}
+
+/// How a run ended whose end is not recorded yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnrecordedEnd {
+    /// By itself.
+    ByItself,
+    /// It was interrupted, or it is unknown how it ended, or nothing was started.
+    CutShort,
 }
 
 /// A replica as the store knows it.

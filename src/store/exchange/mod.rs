@@ -12,7 +12,9 @@ mod wake;
 pub use feed::{Feed, FeedId, FeedLine, LONGEST_LINE};
 pub use glance::{GLANCED_ENTRIES, JobGlance};
 pub(crate) use heartbeat::MOST_BEATS;
-pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
+pub use heartbeat::{
+    Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told, UnrecordedEnd,
+};
 pub use hint::{Hint, Marked};
 pub(crate) use slip::SlipLoad;
 pub use slip::{LONGEST_TTL, SLIP_BYTES, SLIP_TEXTS, Slip};

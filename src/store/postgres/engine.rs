@@ -9,7 +9,7 @@ use tokio_postgres::types::{FromSql, Type};
 
 use crate::config::PostgresUrl;
 use crate::job::{ClusterName, JobName};
-use crate::lease::{Era, Version, fields_as_json};
+use crate::lease::{Era, Version, fields_as_ascii_json, fields_as_json};
 use crate::store::cells::{
     CellSwap, Channel, ConfirmedBeat, Engine, Exchanged, JobCell, Note, NoteKind, NumberedEntry, Put,
     ReadCells, RequestLane, ServerMoment, entry_of, record_of,
@@ -410,11 +410,11 @@ impl SwapColumns {
             for NumberedEntry { number, entry } in &swap.entries {
                 stored.0.push(swap.job.to_string());
                 stored.1.push(*number);
-                stored.2.push(fields_as_json(entry.to_fields()));
+                stored.2.push(fields_as_ascii_json(entry.to_fields()));
             }
         }
         let newest = |swap: &&CellSwap| {
-            swap.cell.newest.as_ref().map(|newest| fields_as_json(newest.entry.to_fields()))
+            swap.cell.newest.as_ref().map(|newest| fields_as_ascii_json(newest.entry.to_fields()))
         };
         Self {
             jobs: text(|swap| swap.job.to_string()),

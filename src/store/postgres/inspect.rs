@@ -91,11 +91,10 @@ fn judge(facts: &BTreeMap<String, String>) -> Vec<Concern> {
         concerns.push(Concern::warning(what, "full_page_writes off").help("set `full_page_writes = on`"));
     }
     if fact("server_encoding") != "UTF8" {
-        let what =
-            "the database cannot hold every character of names and outputs, so that ends of runs are refused";
+        let what = "the database cannot hold every character, so that what operators write and what a run prints is refused, except in the end of a run";
         let found = format!("encoding {}", fact("server_encoding"));
         concerns.push(
-            Concern::error(what, found).help("make a database with `create database NAME template template0 encoding 'UTF8'`, and name it in `store`"),
+            Concern::warning(what, found).help("make a database with `create database NAME template template0 encoding 'UTF8'`, and name it in `store`"),
         );
     }
     if !matches!(fact("isolation"), "" | "read committed") {
@@ -187,7 +186,7 @@ mod tests {
         for (changed, grade, value) in [
             (&[("fsync", "off")][..], Grade::Warning, "fsync off"),
             (&[("full_page_writes", "off")], Grade::Warning, "full_page_writes off"),
-            (&[("server_encoding", "LATIN1")], Grade::Error, "encoding LATIN1"),
+            (&[("server_encoding", "LATIN1")], Grade::Warning, "encoding LATIN1"),
             (&[("isolation", "serializable")], Grade::Warning, "serializable"),
             (&[("lock_timeout_ms", "0")], Grade::Note, "lock_timeout 0 ms"),
             (&[("notifications", "50")], Grade::Warning, "queue of notifications 50 % full"),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, Pipeline, Script};
 
-use crate::job::{JobName, OnInterrupt, Overlap};
+use crate::job::{JobName, OnInterrupt, Overlap, RunId};
 use crate::lease::{Abandon, Act, Ahead, Claim, Finish, Manual, Open, Operate, Protection, Renew, Request};
 
 use super::RedisKeys;
@@ -277,6 +277,13 @@ fn claim_args(claim: &Claim) -> Args {
         .optional(claim.unfit)
         .tick(claim.gap.and_then(|gap| gap.before))
         .text(claim.caller.largest_fence)
+        .text(in_one_text(&claim.live_runs.running))
+        .text(in_one_text(&claim.live_runs.ended))
+}
+
+/// Writes runs with a space around each, so that one is found by its id between two.
+fn in_one_text(runs: &[RunId]) -> String {
+    runs.iter().fold(String::from(" "), |text, run| format!("{text}{run} "))
 }
 
 fn manual_args(manual: &Manual) -> Args {

@@ -81,7 +81,12 @@ fn snapshot() -> Snapshot {
         let job = KnownJob { name, definition: Definition::Absent };
         states.push(JobState::of(job, Ok(Some(record)), Ok(Vec::new())));
     }
-    let running = vec![BeatRun { job: JobName::parse("slow").expect("a name"), run: run_id(1), lease_ms: 0 }];
+    let running = vec![BeatRun {
+        job: JobName::parse("slow").expect("a name"),
+        run: run_id(1),
+        lease_ms: 0,
+        end: None,
+    }];
     let beat = Beat { running, ..Beat::of(node("n1"), run_id(90), "f".into(), UtcMillis(NOON)) };
     Snapshot::of(now(), vec![Peer { at: now(), beat }], states)
 }

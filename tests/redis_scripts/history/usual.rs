@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::RngExt;
 use solocron::job::{RunId, Tick};
-use solocron::lease::{Caller, Claim, Finish, Lease, LeaseInstant, Phase, Record, SCHEMA};
+use solocron::lease::{Caller, Claim, Finish, Lease, LeaseInstant, LiveRuns, Phase, Record, SCHEMA};
 use solocron::time::UtcMillis;
 
 use super::{History, before};
@@ -47,6 +47,7 @@ impl History {
             catch_up: false,
             wall: now,
             unfit: None,
+            live_runs: LiveRuns::default(),
             ..other.clone()
         };
         let prev = other.prev.map(|prev| before(next.tick, prev.instant()));

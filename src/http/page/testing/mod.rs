@@ -223,7 +223,7 @@ impl Scene {
             fence: Fence(1_763_863_241_124),
             ..record.clone()
         };
-        let running = BeatRun { job: job.name.clone(), run, lease_ms: 0 };
+        let running = BeatRun { job: job.name.clone(), run, lease_ms: 0, end: None };
         let peers = &mut self.snapshot.peers;
         let peer = peers.iter_mut().find(|peer| peer.beat.node.as_str() == on).expect("a replica");
         peer.beat.running.push(running);

@@ -169,7 +169,7 @@ fn a_replica_that_dies_costs_its_ticks_the_stagger_and_no_more_however_many_are_
 fn what_heartbeats_list_goes_on_until_two_of_them_are_missing() {
     let mut listed = peer("b", 10_000);
     listed.beat.running =
-        vec![BeatRun { job: JobName::parse("x").expect("name"), run: RunId::new(), lease_ms: 0 }];
+        vec![BeatRun { job: JobName::parse("x").expect("name"), run: RunId::new(), lease_ms: 0, end: None }];
     listed.beat.draining = true;
     let mut roster = Roster::alone(name("a"));
     let mut runs_at = |now: i64| {

@@ -35,7 +35,7 @@ fn a_run_that_has_ended_keeps_its_slot_until_its_lock_is_released() {
     let mut bench = Bench::of(&[("a", AT_TEN), ("b", AT_TEN)], Some(1));
     bench.pass(6_000);
     let first = bench.started()[0].to_owned();
-    bench.tell(CoreInput::RunEnded(bench.run_of(&first)));
+    bench.tell(CoreInput::RunEnded(RunExit { run: bench.run_of(&first), was_cut_short: false }));
     bench.pass(1_000);
     assert_eq!(bench.started.len(), 1);
 }

@@ -57,7 +57,7 @@ fn after_the_drain_time_runs_are_stopped_then_left_unrecorded_then_left_behind()
 #[test]
 fn a_run_that_has_ended_is_not_ordered_to_stop() {
     let mut bench = running();
-    bench.tell(CoreInput::RunEnded(bench.run_of("j")));
+    bench.tell(CoreInput::RunEnded(RunExit { run: bench.run_of("j"), was_cut_short: false }));
     bench.tell(CoreInput::StopAtOnce);
     assert_eq!(bench.stops, []);
 }

@@ -13,6 +13,7 @@ use crate::config::LogRetention;
 use crate::config::testing::config;
 use crate::events::config_diff::Changes;
 use crate::events::event::Event;
+use crate::hold::handle::RunExit;
 use crate::hold::holder::ReleasedLock;
 use crate::job::{JobName, NodeName, Outcome, RunId, Tick, Verdict};
 use crate::lease::{Answer, Era, Finish, LeaseInstant, Memory, Record, Request, Server, decide};
@@ -282,7 +283,7 @@ impl Bench {
 
     /// The newest run of the job ends well: first nothing of it is left, then its end is recorded.
     fn end(&mut self, name: &str) {
-        self.tell(CoreInput::RunEnded(self.run_of(name)));
+        self.tell(CoreInput::RunEnded(RunExit { run: self.run_of(name), was_cut_short: false }));
         self.record_end(name, Verdict::plain(Outcome::Succeeded));
     }
 
@@ -380,7 +381,7 @@ fn the_heartbeat_lists_the_runs_from_their_grant_until_their_locks_are_released(
     assert_eq!(running(&bench), 0);
     bench.pass(6_000);
     assert_eq!(running(&bench), 1);
-    bench.tell(CoreInput::RunEnded(bench.run_of("j")));
+    bench.tell(CoreInput::RunEnded(RunExit { run: bench.run_of("j"), was_cut_short: false }));
     assert_eq!(running(&bench), 1, "its lock is held until its end is recorded");
     bench.record_end("j", Verdict::plain(Outcome::Succeeded));
     assert_eq!(running(&bench), 0);

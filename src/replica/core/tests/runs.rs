@@ -63,7 +63,7 @@ fn a_tick_that_could_not_start_beside_a_run_here_is_claimed_again_when_that_is_o
 #[test]
 fn a_run_of_which_nothing_is_left_keeps_no_other_from_starting() {
     let mut bench = with("overlap = \"wait\"");
-    bench.tell(CoreInput::RunEnded(bench.run_of("j")));
+    bench.tell(CoreInput::RunEnded(RunExit { run: bench.run_of("j"), was_cut_short: false }));
     forget(&mut bench);
     bench.pass(10_000);
     assert_eq!(bench.started.len(), 2);
@@ -144,7 +144,7 @@ fn a_notice_about_a_job_makes_its_own_run_renew() {
 fn an_interrupted_run_is_announced_where_the_job_reruns() {
     for (keys, announced) in [("on_interrupt = \"rerun\"", 1), ("on_interrupt = \"skip\"", 0)] {
         let mut bench = with(keys);
-        bench.tell(CoreInput::RunEnded(bench.run_of("j")));
+        bench.tell(CoreInput::RunEnded(RunExit { run: bench.run_of("j"), was_cut_short: false }));
         bench.record_end("j", Verdict::plain(Outcome::Interrupted));
         assert_eq!(bench.count("Announce"), announced, "{keys}");
         bench.pass(2_000);

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use crate::job::RunId;
+use crate::job::{Cause, RunId};
 use crate::lease::{Pace, SYNC_TOLERANCE};
 use crate::replica::simulation::scenarios::unkillable::Hindrance;
 use crate::replica::simulation::world::World;
+use crate::replica::simulation::world::network::Weather;
 use crate::replica::simulation::world::process::Process;
+use crate::store::{BeatRun, UnrecordedEnd};
 
 use super::safety::{Broken, Violation, named};
 
@@ -15,10 +17,38 @@ use super::safety::{Broken, Violation, named};
 /// answer: the longest pause after a failure, and the time until a heartbeat shows a clock that was set.
 const RENEWS_WITHIN: Duration = Duration::from_millis(1_500);
 
+/// A replica whose heartbeat arrived this long ago was told of those of the others.
+const HEARD_WITHIN: Duration = Duration::from_millis(1_500);
+
 /// Clocks of two machines drift apart by one percent at the most: a lease may be over by so much earlier than in true time.
 const DRIFT_DIVISOR: u32 = 100;
 
 impl World {
+    /// Whether a live replica lists the first run of the tick, whose end was never recorded, and the replica of this run must have
+    /// heard so: it was told of all heartbeats a moment ago, after that one.
+    pub(crate) fn is_listed(&self, rerun: &Process) -> bool {
+        let now = self.store_reads().wall;
+        let heard = |seat: usize| {
+            let peer = self.server.shelf.nodes.get(&self.scenario.names[seat])?;
+            (peer.at <= now && now.since(peer.at) <= HEARD_WITHIN).then_some(peer)
+        };
+        let Some(by) = heard(rerun.seat) else { return false };
+        let lists = |first: &Process| {
+            let peer = heard(first.seat).filter(|peer| peer.at <= by.at);
+            let is_first = |listed: &BeatRun| listed.run == first.lease.run;
+            let listed = peer.and_then(|peer| peer.beat.running.iter().find(|listed| is_first(listed)));
+            listed.is_some_and(|listed| listed.end != Some(UnrecordedEnd::CutShort))
+        };
+        let is_first = |earlier: &&Process| {
+            earlier.recorded.is_none()
+                && (earlier.job, earlier.lease.tick) == (rerun.job, rerun.lease.tick)
+                && earlier.lease.cause != Cause::Manual
+                && earlier.lease.run != rerun.lease.run
+        };
+        let is_fair = self.weather == Weather::Fair && self.seats.iter().all(|seat| seat.cut.is_none());
+        is_fair && self.witness.runs.iter().filter(is_first).any(lists)
+    }
+
     /// Notes which unkillable runs have lost their lock by the store's decision on a request about the job: runs whose
     /// lock the store no longer keeps, or which now has another holder.
     pub(crate) fn see_who_lost_its_lock(

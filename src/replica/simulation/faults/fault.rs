@@ -63,6 +63,8 @@ pub(crate) enum Fault {
     Guest,
     /// Replicas have a file with a long lease for a while.
     LongLease,
+    /// The store refuses to write records, and takes heartbeats.
+    WritesRefused,
 }
 
 impl Fault {
@@ -73,7 +75,7 @@ impl Fault {
     pub(crate) const USUAL_AND_UNKILLABLE: &'static [Self] = Self::ALL.split_at(18).0;
 
     /// All faults, the usual ones first.
-    pub(crate) const ALL: [Self; 36] = [
+    pub(crate) const ALL: [Self; 37] = [
         Self::Rough,
         Self::Cut,
         Self::Crash,
@@ -110,6 +112,7 @@ impl Fault {
         Self::Rollback,
         Self::Guest,
         Self::LongLease,
+        Self::WritesRefused,
     ];
 
     /// Its name in the tally.

@@ -69,6 +69,7 @@ impl World {
             Fault::LongLease => self.load_long_leases(seat),
             Fault::Restart => self.restart_store(),
             Fault::StoreFrozen => self.freeze_store(),
+            Fault::WritesRefused => self.refuse_writes(seat),
             Fault::Suspend => self.suspend(seat),
             Fault::Lies => self.begin_to_lie(),
             Fault::Unkillable => self.let_none_be_killed(),
@@ -255,6 +256,21 @@ impl World {
         self.server.service = Service::Frozen(self.now.plus(during));
         self.hinder(None, during);
         self.trouble(during + Duration::from_secs(3));
+        self.at(during, Event::Mend(Mend::Service));
+        true
+    }
+
+    fn refuse_writes(&mut self, seat: usize) -> bool {
+        if self.is_delicate() || self.server.service != Service::Up {
+            return false;
+        }
+        let during = self.dice.ms_of_any_order(60_000);
+        // One replica's own user may lack a right, and every write fails on a full disk.
+        let of = Some(seat).filter(|_| self.dice.percent(50));
+        self.note(|| format!("store refuses writes of {of:?} for {during:?}"));
+        self.server.service = Service::RefusesWrites(of);
+        self.hinder(of, during);
+        self.trouble(during + self.scenario.longest());
         self.at(during, Event::Mend(Mend::Service));
         true
     }

@@ -70,6 +70,12 @@ fn what_cannot_be_killed_keeps_its_lock_through_losses() {
 }
 
 #[test]
+fn what_a_live_replica_lists_is_not_rerun_while_writes_are_refused() {
+    let menu = &[Fault::WritesRefused, Fault::WritesRefused, Fault::Cut, Fault::Crash];
+    holds_everywhere("what_a_live_replica_lists", menu);
+}
+
+#[test]
 fn heartbeats_that_are_deleted_cost_a_lease_and_no_more() {
     holds_everywhere("heartbeats_that_are_deleted", &[Fault::NodesLost, Fault::RecordAndNodesLost]);
 }

@@ -42,10 +42,11 @@ const fn swap_case(off: Protection, menu: &'static [Fault], expected: Broken, li
     Case { swaps: true, ..case(off, Memory::Forgetful, menu, expected, likely) }
 }
 
-const CASES: [Case; 32] = {
+const CASES: [Case; 33] = {
     use Fault::{
         Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, GuardKilled, Guest, Lies, LongLease,
         RecordLost, Restart, Rollback, Rough, StoreAhead, StoreFrozen, StoreSlewed, StoreStep, Unkillable,
+        WritesRefused,
     };
     use Memory::{Durable, Forgetful};
     const LOSSES: &[Fault] = &[Deleted, Emptied, Failover, Restart, Crash, Crash];
@@ -65,9 +66,9 @@ const CASES: [Case; 32] = {
         case(
             Protection::DeadlineFromSending,
             Forgetful,
-            &[Freeze, Rough, Cut, Cut, StoreFrozen],
+            &[Rough, Rough, Cut, StoreFrozen],
             Broken::OutOfHand,
-            151,
+            170,
         ),
         case(Protection::Guard, Forgetful, &[Crash, Freeze], Broken::Overlap, 1),
         case(Protection::Guard, Durable, &[Crash, Freeze], Broken::OutOfHand, 8),
@@ -81,6 +82,7 @@ const CASES: [Case; 32] = {
         case(Protection::LateRenewal, Forgetful, &[Unkillable, Freeze, Cut], Broken::LockTaken, 0),
         case(Protection::AheadReopened, Forgetful, &[StoreAhead, Crash], Broken::Stalled, 8),
         case(Protection::LeaseForgotten, Forgetful, &[LongLease, Restart], Broken::Missed, 9),
+        case(Protection::LiveRun, Forgetful, &[WritesRefused], Broken::SecondRun, 0),
         case(Protection::MaxRunning, Durable, &[Crash], Broken::OverCapacity, 2),
         case(Protection::SlotPassedOn, Durable, &[Crash], Broken::Missed, 20),
         case(Protection::FenceFromClock, Forgetful, LOSSES, Broken::Fence, 0),

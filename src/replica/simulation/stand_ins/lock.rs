@@ -144,9 +144,9 @@ impl Node {
                 self.tell_lock(run, HolderInput::EndNoted);
             }
             HolderEffect::ForgetNote => self.forget_note_of(job, run),
-            HolderEffect::ReportEnd => {
+            HolderEffect::ReportEnd(ended) => {
                 // The core learns of it before everything else.
-                self.inputs.push_front(NodeInput::Core(Box::new(CoreInput::RunEnded(run))));
+                self.inputs.push_front(NodeInput::Core(Box::new(CoreInput::RunEnded(ended))));
                 self.prove_all(run);
             }
             HolderEffect::Record { request, .. } => {

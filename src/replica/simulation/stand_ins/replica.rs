@@ -180,6 +180,7 @@ impl Node {
         let mut bid = Bid::new(tick);
         bid.request.sent_in(&caller.era);
         let claim = contest.proposal().claim(&bid, caller, due_time, wall);
+        let claim = Claim { live_runs: core.live_runs(&name), ..claim };
         let errand = Errand::ClaimAgain { job: name, bid, sent: now.boot };
         self.send(Ask::Submit(job, Box::new(Request::Claim(claim))), errand);
     }

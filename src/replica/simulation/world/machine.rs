@@ -329,6 +329,9 @@ impl World {
             Cause::Rerun if !reruns => {
                 Err(Violation::of(Broken::SecondRun, format!("unasked for: {process:?}")))
             }
+            Cause::Rerun if self.is_listed(&process) => {
+                Err(Violation::of(Broken::SecondRun, format!("beside a live replica's run: {process:?}")))
+            }
             _ => self.witness.started(&process),
         };
         self.witness.runs.push(process);

@@ -335,6 +335,8 @@ impl World {
         let holder = written.and_then(|job| self.server.holder(job));
         let answered = if self.server.service == Service::Down {
             Err(StoreError::NotSent("connection refused".into()))
+        } else if written.is_some() && self.server.service.refuses_writes_of(seat) {
+            Err(StoreError::Refused("permission denied".into()))
         } else {
             if self.week.is_some() && matches!(letter.ask, Ask::Pulse(_)) {
                 self.take_in_left_out_beats();

@@ -32,7 +32,7 @@ pub(crate) struct Shelf {
     histories: Vec<Rc<Vec<HistoryEntry>>>,
     /// Those since its record was made.
     of_records: Vec<Rc<Vec<HistoryEntry>>>,
-    nodes: BTreeMap<NodeName, Peer>,
+    pub(crate) nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
     /// When each job was last announced.
     notices: BTreeMap<usize, i64>,
@@ -84,6 +84,15 @@ pub(crate) enum Service {
     Down,
     /// Takes requests, and performs them at this moment.
     Frozen(Moment),
+    /// Refuses to write records for this replica, or for every one (`None`), and takes everything else.
+    RefusesWrites(Option<usize>),
+}
+
+impl Service {
+    /// Whether it refuses to write records for this replica.
+    pub(crate) fn refuses_writes_of(self, seat: usize) -> bool {
+        matches!(self, Self::RefusesWrites(of) if of.is_none_or(|of| of == seat))
+    }
 }
 
 /// One store.

@@ -5,6 +5,8 @@ local SCHEMA = 1
 local EARLY_TOLERANCE = 200
 local SYNC_TOLERANCE = 1000
 local SETTLING = 5000
+-- A rerun that waits for a live run is claimed again after this time.
+local RERUN_PAUSE = 1000
 local UNTOLD_FENCES = 10000
 local KEPT_ENTRIES = 200
 local KEPT_LEAPS = 32

@@ -42,7 +42,8 @@ fn roster(peers: &[Peer]) -> Roster {
 
 fn running(node: &str, contest: &Contest) -> Peer {
     let mut peer = peer(node, T0.0);
-    peer.beat.running = vec![BeatRun { job: contest.spec().name.clone(), run: RunId::new(), lease_ms: 0 }];
+    peer.beat.running =
+        vec![BeatRun { job: contest.spec().name.clone(), run: RunId::new(), lease_ms: 0, end: None }];
     peer
 }
 

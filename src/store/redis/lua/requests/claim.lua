@@ -1,6 +1,7 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
 -- ARGV: 1-13 bid; 14 prev, 15 gap after, 16 gap count, 17 gap reason, 18 sched, 19 start deadline, 20 rerun policy, 21 catch-up,
--- 22 wall, 23 why the caller cannot run it, 24 newest tick up to gap after, 25 largest fence, 26 channel of hints, 27 job.
+-- 22 wall, 23 why the caller cannot run it, 24 newest tick up to gap after, 25 largest fence, 26 runs that live replicas list as
+-- running, 27 as ended by themselves, 28 channel of hints, 29 job.
 local tick = number(ARGV[9])
 local bid = bid_from_argv(tick, number(ARGV[25]))
 local prev, gap_after, gap_count, gap_reason = optional(ARGV[14]), optional(ARGV[15]), ARGV[16], ARGV[17]
@@ -37,7 +38,16 @@ bid.is_ahead = is_ahead
 -- Rule 9.
 local paused = record.paused and now < record.paused
 local rerun = bid.reruns_within and record.phase == 'idle' and record.tick == tick and has_rerun_left()
-if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <= 0) then
+-- Whether the run is one of these, and was recorded as lost: nobody who knew how it ended has told.
+local function is_taken_for_lost_in(runs)
+  local is_listed = string.find(runs, ' ' .. record.run .. ' ', 1, true) --[[protection: live-run, off: nil]]
+  return record.reason == 'node_lost' and is_listed
+end
+local is_refused = paused or not is_under(sched) or rerun_time_left(start_deadline) <= 0 or is_taken_for_lost_in(ARGV[27])
+if rerun and not is_refused and is_taken_for_lost_in(ARGV[26]) then
+  return answer('held', '', '', '', RERUN_PAUSE)
+end
+if rerun and is_refused then
   -- The tick has its entry already; that it does not run again needs none.
   record.tries = math.max(record.tries, TRIES)
   changed = true
@@ -152,7 +162,7 @@ local function raise_mark(by, how, why, idle)
   part_at_leaps(nil)
   if not record.lost then forget_ran(function(leap) return leap.to < tick end) end
   local is_worth_telling = true --[[protection: mark, off: false]]
-  hint = is_worth_telling and { channel = ARGV[26], job = ARGV[27], name = 'decided', by, how, why } or nil
+  hint = is_worth_telling and { channel = ARGV[26], job = ARGV[29], name = 'decided', by, how, why } or nil
 end
 
 local function consume(outcome, reason)

@@ -6,7 +6,15 @@ if newer_schema() then return answer('newer_schema', record.schema) end
 
 local mine = standing()
 -- The end of a later run may have been reported before this one.
-if mine == 'over' and not is_untold() then return answer('already_decided') end
+if mine == 'over' and not is_untold() then
+  local is_cut_short = record.phase == 'idle' and record.run == holding.run and has_rerun_left()
+  if is_cut_short and ARGV[12] ~= 'interrupted' and ARGV[12] ~= 'unknown' then
+    -- It was taken for lost, and ended by itself.
+    record.tries = math.max(record.tries, TRIES)
+    changed = true
+  end
+  return answer('already_decided')
+end
 local ended = math.max(math.min(number(ARGV[17]), now), holding.started)
 -- If the lock is another run's by now, its mirror stays.
 if mine ~= 'over' then drop_mirror() end

@@ -73,7 +73,7 @@ function usual(key, arg)
   local reply = { 'won', at, on, lease, on, node, '1', left, granted, '1', began }
   local is_worth_telling = true --[[protection: mark, off: false]]
   if is_worth_telling then
-    tell(all_args[arg + 26], all_args[arg + 27], 'decided', reply, node, 'running', '')
+    tell(all_args[arg + 28], all_args[arg + 29], 'decided', reply, node, 'running', '')
   end
   return reply
 end
