@@ -121,8 +121,16 @@ pub(crate) fn a_job_that_was_renamed_while_it_ran_stays_in_reach(place: Place) {
 pub(crate) fn cluster_and_store_are_enough_without_a_file(place: Place) {
     let stage = Stage::start(place, RARE);
     stage.wait_until_known("rare");
-    let status = stage.give_without_file(&["status"]).expect_code(0).log;
-    assert!(status.contains("live") && status.lines().any(|line| line.starts_with("rare")), "{status}");
+    let deadline = SystemClock.boot().plus(DEADLINE);
+    // A moment before it is listed, the job is known by its record.
+    let status = loop {
+        let status = stage.give_without_file(&["status"]).expect_code(0).log;
+        if status.lines().any(|line| line.starts_with("rare")) {
+            break status;
+        }
+        assert!(SystemClock.boot() < deadline, "{status}");
+    };
+    assert!(status.contains("live"), "{status}");
     assert!(!status.contains("not in jobs.toml") && !status.contains('≠'), "{status}");
     for (words, code, said) in [
         (&["trigger", "rare", "--follow"][..], 0, "succeeded on n"),

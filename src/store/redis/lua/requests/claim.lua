@@ -162,7 +162,7 @@ local function raise_mark(by, how, why, idle)
   part_at_leaps(nil)
   if not record.lost then forget_ran(function(leap) return leap.to < tick end) end
   local is_worth_telling = true --[[protection: mark, off: false]]
-  hint = is_worth_telling and { channel = ARGV[26], job = ARGV[29], name = 'decided', by, how, why } or nil
+  hint = is_worth_telling and { channel = ARGV[28], job = ARGV[29], name = 'decided', by, how, why } or nil
 end
 
 local function consume(outcome, reason)
