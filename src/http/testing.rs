@@ -7,6 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::request::Builder;
 use axum::http::{HeaderMap, Request, Response, StatusCode};
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::watch;
@@ -20,7 +21,7 @@ use crate::metrics::Metrics;
 use crate::relay::LocalOutput;
 use crate::replica::ReplicaFacts;
 use crate::store::{Beat, BeatRun, Feed, Peer, Store};
-use crate::time::{BootInstant, Clock, SystemClock, UtcMillis};
+use crate::time::{BootInstant, Clock, SystemClock, UtcMillis, Waiting};
 use crate::view::testing::{Bench, FILE, NOON, node};
 
 use super::access::token::{TokenBook, TokenText};
@@ -61,6 +62,32 @@ impl ServedAnswer {
     }
 }
 
+/// The clock of a machine that started a day before this one did: whatever a test reports as long ago is not before its start.
+#[derive(Debug)]
+struct UpForADay;
+
+impl UpForADay {
+    const LONGER: Duration = Duration::from_secs(24 * 60 * 60);
+}
+
+impl Clock for UpForADay {
+    fn utc(&self) -> UtcMillis {
+        SystemClock.utc()
+    }
+
+    fn boot(&self) -> BootInstant {
+        SystemClock.boot().plus(Self::LONGER)
+    }
+
+    fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
+        SystemClock.wait_until(at)
+    }
+
+    fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()> {
+        SystemClock.wait_until_boot(BootInstant(at.0.saturating_sub(Self::LONGER)))
+    }
+}
+
 /// The tokens of `grafana`, which may read, and of `maria`, which may act.
 pub(super) const TOKENS: [&str; 2] =
     ["rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"];
@@ -78,7 +105,7 @@ impl Served {
         let jobs = Arc::new(bench.config.jobs.clone());
         let options = HttpOptions { jobs, ..HttpOptions::default() };
         let (options, facts) = (watch::Sender::new(options), watch::Sender::default());
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let clock: Arc<dyn Clock> = Arc::new(UpForADay);
         let sources = HttpSources {
             options: options.subscribe(),
             facts: facts.subscribe(),

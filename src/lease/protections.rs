@@ -89,7 +89,7 @@ protections! {
     SwapNotAhead = "swap-not-ahead",
     /// A request is refused only after its record was read anew.
     FreshRead = "fresh-read",
-    /// The run that a live replica lists is not taken for lost, though its lock is over.
+    /// A run that is recorded as lost is not rerun while a live replica lists it.
     LiveRun = "live-run",
     /// A request that gives a tick back makes a new version of the record even if it changes nothing else.
     AbandonWrites = "abandon-writes",

@@ -37,13 +37,14 @@ pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Dec
     }
     // Rule 9.
     let rerun = transition.record_mut().is_rerun(claim);
-    if rerun && transition.record_mut().waits_for_live_run(claim, now) {
-        return transition.answer(Answer::Held { by: None, frees_in: RERUN_PAUSE });
-    }
     if rerun && transition.record_mut().refuses_rerun(claim, now) {
         // The tick has its entry already; that it does not run again needs none.
         transition.record_mut().forgo_rerun();
         return at_or_below_mark(transition, claim);
+    }
+    if rerun && transition.record_mut().is_lost_and_in(&claim.live_runs.running) {
+        // The run may yet end by itself. The time for its rerun passes meanwhile.
+        return transition.answer(Answer::Held { by: None, frees_in: RERUN_PAUSE });
     }
     if Protection::Mark.is_on() && transition.is_decided(claim.tick) && !rerun {
         return at_or_below_mark(transition, claim);

@@ -76,22 +76,17 @@ impl Record {
         asks && !self.is_running() && self.tick_left() == Some(claim.tick)
     }
 
-    /// Whether the claimed rerun is too late, or the job is paused, or its schedule was edited.
+    /// Whether the claimed rerun is too late, or the job is paused, or its schedule was edited, or the run ended by itself.
     pub(crate) fn refuses_rerun(&self, claim: &Claim, now: UtcMillis) -> bool {
         let is_paused = self.paused.is_some_and(|until| now < until);
         is_paused
             || !self.is_under(&claim.schedule_hash)
             || self.rerun_time_left(now, claim.start_deadline).is_none()
-            || self.is_taken_for_lost_in(&claim.live_runs.ended)
+            || self.is_lost_and_in(&claim.live_runs.ended)
     }
 
-    /// Whether a live replica lists the run as running: it may yet end by itself. The time for the rerun passes meanwhile.
-    pub(crate) fn waits_for_live_run(&self, claim: &Claim, now: UtcMillis) -> bool {
-        !self.refuses_rerun(claim, now) && self.is_taken_for_lost_in(&claim.live_runs.running)
-    }
-
-    /// Whether the run is one of these, and was recorded as lost: nobody who knew how it ended has told.
-    fn is_taken_for_lost_in(&self, live: &[RunId]) -> bool {
+    /// Whether the run was recorded as lost, and is one of these, which live replicas list.
+    pub(crate) fn is_lost_and_in(&self, live: &[RunId]) -> bool {
         let is_lost = self.verdict.is_some_and(|last| last.reason == Some(Reason::NodeLost));
         Protection::LiveRun.is_on() && is_lost && self.run.is_some_and(|run| live.contains(&run))
     }

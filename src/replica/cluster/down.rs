@@ -12,8 +12,8 @@ use crate::time::{BootInstant, UtcMillis};
 /// A replica without a heartbeat for longer is down. A single lost or late heartbeat is no reason to report it.
 const DOWN_AFTER: Duration = Duration::from_secs(5);
 
-/// A replica is heard every second. The lock of one that crashes is over 4.1 s later at the earliest: until then it must not
-/// count as heard, though its last heartbeat was learnt a second late and this is asked a second before it is used.
+/// Replicas send a heartbeat every second. The lock of one that crashes is over 4.1 s later at the earliest. By then it no longer
+/// counts as live, though its last heartbeat was learnt up to a second late, and a claim uses what was known a second before.
 const LATELY: Duration = Duration::from_secs(2);
 
 /// A replica that has not exchanged heartbeats with the store for longer does not know what the others have sent

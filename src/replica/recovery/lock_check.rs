@@ -49,7 +49,8 @@ impl Core {
             if let Some(contest) = self.contests.get_mut(&run.job) {
                 contest.saw(Some(lease).filter(|_| is_held));
                 contest.is_known = true;
-                let is_live = run.end.is_some() || self.lost.was_heard_lately(&peer.beat.node, self.at.boot);
+                let is_live =
+                    run.end.is_some() || self.lost.silence.was_heard_lately(&peer.beat.node, self.at.boot);
                 if is_live && peer.beat.life != self.beat.life {
                     run.add_to(&mut contest.live_runs);
                 }

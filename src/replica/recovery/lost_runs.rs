@@ -13,7 +13,7 @@ use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
 use crate::lease::{HistoryEntry, Manual, Record};
 use crate::replica::cluster::down::{Down, DownNews, DownReplicas};
 use crate::replica::core::{Core, Effect};
-use crate::store::{Peer, Pulse};
+use crate::store::Pulse;
 use crate::time::{BootInstant, UtcMillis};
 
 /// All records are read this often in any case: a holder may have died unnoticed.
@@ -52,7 +52,7 @@ struct LostRun {
 /// The replicas that are down and the runs without a replica, as far as they are known.
 #[derive(Debug, Default)]
 pub(crate) struct LostRuns {
-    silence: DownReplicas,
+    pub(in crate::replica) silence: DownReplicas,
     /// Replicas that are down and have not been logged, with the time since when.
     untold: Vec<(Down, BootInstant)>,
     /// Jobs whose records have still to be read.
@@ -87,18 +87,6 @@ impl LostRun {
         let node = record.owner.clone().filter(|_| record.is_running())?;
         let due = now.plus(record.lock_left(store_now));
         Some(Self { run, node, due, is_asked: false, was_in_vain: false })
-    }
-}
-
-impl LostRuns {
-    /// Takes in who has sent heartbeats, and returns what that changes.
-    pub(crate) fn learn_who_is_down(&mut self, me: &NodeName, peers: &[Peer], now: BootInstant) -> DownNews {
-        self.silence.learn(me, peers, now)
-    }
-
-    /// Whether a heartbeat of the replica has come just now.
-    pub(crate) fn was_heard_lately(&self, node: &NodeName, now: BootInstant) -> bool {
-        self.silence.was_heard_lately(node, now)
     }
 }
 

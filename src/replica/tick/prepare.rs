@@ -139,7 +139,7 @@ impl Core {
         if change == HealthChange::Stepped {
             self.close_what_is_ahead();
         }
-        let down = self.lost.learn_who_is_down(&self.node, &pulse.peers, self.at.boot);
+        let down = self.lost.silence.learn(&self.node, &pulse.peers, self.at.boot);
         self.hear_of_runs(&pulse.peers);
         self.look_at_locks();
         self.open_records();

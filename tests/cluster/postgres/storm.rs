@@ -204,8 +204,12 @@ fn without_the_version_of_a_swap_claims_that_waited_for_a_lock_are_all_granted()
         panic!("built without its switches: run `make test`, or add `--features test-switches`");
     }
     let mut storm = Storm::start(1, Some("swap-version"));
-    storm.strike(Fault::LockWrites);
-    let runs = storm.cluster.stop();
     let is_twice = |violation: &Violation| matches!(violation, Violation::Twice { .. });
-    assert!(check(&runs, PERIOD_MS).iter().any(is_twice), "{} runs, and no tick ran twice", runs.len());
+    // Only two claims that both wait for the lock are granted both.
+    let found = (0..10).any(|_| {
+        storm.strike(Fault::LockWrites);
+        check(&storm.cluster.witnessed(), PERIOD_MS).iter().any(is_twice)
+    });
+    let runs = storm.cluster.stop();
+    assert!(found, "{} runs, and no tick ran twice", runs.len());
 }

@@ -24,8 +24,8 @@ const HEARD_WITHIN: Duration = Duration::from_millis(1_500);
 const DRIFT_DIVISOR: u32 = 100;
 
 impl World {
-    /// Whether a live replica lists the first run of the tick, whose end was never recorded, and the replica of this run must have
-    /// heard so: it was told of all heartbeats a moment ago, after that one.
+    /// Whether a live replica lists the first run of the tick, whose end was never recorded, and the replica of the rerun knows it:
+    /// its own heartbeat came later, and was answered with those of all others.
     pub(crate) fn is_listed(&self, rerun: &Process) -> bool {
         let now = self.store_reads().wall;
         let heard = |seat: usize| {
@@ -34,10 +34,9 @@ impl World {
         };
         let Some(by) = heard(rerun.seat) else { return false };
         let lists = |first: &Process| {
-            let peer = heard(first.seat).filter(|peer| peer.at <= by.at);
-            let is_first = |listed: &BeatRun| listed.run == first.lease.run;
-            let listed = peer.and_then(|peer| peer.beat.running.iter().find(|listed| is_first(listed)));
-            listed.is_some_and(|listed| listed.end != Some(UnrecordedEnd::CutShort))
+            let is_it =
+                |run: &BeatRun| run.run == first.lease.run && run.end != Some(UnrecordedEnd::CutShort);
+            heard(first.seat).is_some_and(|peer| peer.at <= by.at && peer.beat.running.iter().any(is_it))
         };
         let is_first = |earlier: &&Process| {
             earlier.recorded.is_none()

@@ -3,7 +3,7 @@
 
 use crate::lease::Memory;
 use crate::replica::simulation::faults::fault::Fault;
-use crate::replica::simulation::sweep::{Course, seeds};
+use crate::replica::simulation::sweep::{Course, seeds_from};
 
 /// So many simulations of each.
 const SEEDS: u64 = 10;
@@ -15,8 +15,7 @@ pub(super) fn holds(test: &str, memory: Memory, menu: &'static [Fault]) {
 
 /// Checks a course from this seed on: one of the first seeds led to a violation under earlier rules.
 pub(super) fn holds_from(first: u64, test: &str, course: Course) {
-    let asked = seeds(SEEDS);
-    let seeds = if asked.start == 0 { first..first + asked.end } else { asked };
+    let seeds = seeds_from(first, SEEDS);
     let is_one = seeds.clone().count() == 1;
     let Course { memory, menu, .. } = course;
     let tally = course.sweep(test, seeds);

@@ -38,20 +38,23 @@ bid.is_ahead = is_ahead
 -- Rule 9.
 local paused = record.paused and now < record.paused
 local rerun = bid.reruns_within and record.phase == 'idle' and record.tick == tick and has_rerun_left()
--- Whether the run is one of these, and was recorded as lost: nobody who knew how it ended has told.
-local function is_taken_for_lost_in(runs)
-  local is_listed = string.find(runs, ' ' .. record.run .. ' ', 1, true) --[[protection: live-run, off: nil]]
+-- Whether the run was recorded as lost, and is one of these, which live replicas list.
+local function is_lost_and_in(live)
+  local is_listed = string.find(live, ' ' .. record.run .. ' ', 1, true) --[[protection: live-run, off: nil]]
   return record.reason == 'node_lost' and is_listed
 end
-local is_refused = paused or not is_under(sched) or rerun_time_left(start_deadline) <= 0 or is_taken_for_lost_in(ARGV[27])
-if rerun and not is_refused and is_taken_for_lost_in(ARGV[26]) then
-  return answer('held', '', '', '', RERUN_PAUSE)
+local function refuses_rerun()
+  return paused or not is_under(sched) or rerun_time_left(start_deadline) <= 0 or is_lost_and_in(ARGV[27])
 end
-if rerun and is_refused then
+if rerun and refuses_rerun() then
   -- The tick has its entry already; that it does not run again needs none.
   record.tries = math.max(record.tries, TRIES)
   changed = true
   return decided(tick)
+end
+if rerun and is_lost_and_in(ARGV[26]) then
+  -- The run may yet end by itself. The time for its rerun passes meanwhile.
+  return answer('held', '', '', '', RERUN_PAUSE)
 end
 -- Returns an answer while this tick, or one before it, may have run, and a replica that knows it may still report it.
 local function wait_for_others()
