@@ -49,7 +49,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql \
 	pgbouncer:pgbouncer \
-	promtool:prometheus prometheus:prometheus ip:iproute2 nsenter:util-linux
+	promtool:prometheus prometheus:prometheus ip:iproute2 nsenter:util-linux prlimit:util-linux
 
 # What `make browser` and `make screens` need besides: a browser, and what checks in it how accessible the page is.
 BROWSER_TOOLS := $(TOOLS) chromium:chromium chromedriver:chromium-driver curl:curl

@@ -262,6 +262,13 @@ pub enum Event {
         /// The error.
         error: String,
     },
+    /// The replica stops, and the end of a run could not be recorded.
+    FinishGivenUp {
+        /// The run.
+        run: Run,
+        /// The error.
+        error: String,
+    },
     /// The wall clock was stepped: everything is planned again.
     ClockStepped,
     /// The store's clock was stepped or is slewed, or the store is in a new era, or it lost data.

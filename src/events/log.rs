@@ -79,7 +79,8 @@ impl Events {
             | Event::Renewed { .. }
             | Event::RenewalFailed { .. }
             | Event::LockLost { .. }
-            | Event::FinishDelayed { .. } => self.log_run(event),
+            | Event::FinishDelayed { .. }
+            | Event::FinishGivenUp { .. } => self.log_run(event),
             Event::TickDecided { .. }
             | Event::TickNotRerun { .. }
             | Event::TickConsumed { .. }
@@ -202,12 +203,16 @@ impl Events {
                 warn!(job = %r.job, tick = %r.tick, run = %r.run, node, error, "lock not renewed, trying again");
             }
             Event::LockLost { run: r, why } => {
-                error!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, why,
+                warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, why,
                     "lock lost: stopping the run");
             }
             Event::FinishDelayed { run: r, error } => {
                 warn!(job = %r.job, tick = %r.tick, run = %r.run, node, error,
                     "run result not recorded yet, trying again");
+            }
+            Event::FinishGivenUp { run: r, error } => {
+                warn!(job = %r.job, tick = %r.tick, run = %r.run, node, error,
+                    "run result not recorded: the replica stops");
             }
             _ => {}
         }

@@ -63,6 +63,8 @@ pub enum FailureCause {
     NotADatabase,
     /// Another transaction was first, and nothing was written.
     Conflict,
+    /// Another session has a row locked, or the server was too slow, and nothing was written.
+    RowLocked,
     /// The server can take no more notifications, and nothing was written.
     NotificationsFull,
     /// The server, or its user, has as many connections as it may have.

@@ -44,6 +44,10 @@ pub(crate) fn a_paused_job_skips_its_ticks_until_it_is_resumed(place: Place) {
 pub(crate) fn a_job_that_is_not_in_the_file_is_refused_with_the_near_one(place: Place) {
     let mut stage = Stage::start(place, EVERY_SECOND);
     stage.n(1).wait_for_event("store reached");
+    for command in ["pause", "resume"] {
+        let said = stage.give(&[command, "--all", "--cluster", "tset"]).expect_code(2).log;
+        assert!(said.contains("cluster `tset` has no jobs in "), "{said}");
+    }
     for command in ["pause", "resume", "kill", "trigger", "unlock"] {
         let said = stage.give(&[command, "tiddy"]).expect_code(2).log;
         assert!(said.contains("did you mean `tidy`?"), "{said}");

@@ -97,7 +97,7 @@ fn a_bad_file_keeps_the_jobs_and_every_problem_is_said() {
     let bad = file(&[("stays", "schedule = \"61 * * * *\"\nshell = \"x\""), ("b", "schedule = \"@daily\"")]);
     let bad = format!("{bad}colour = \"red\"\n[jobs.good]\nschedule = \"@daily\"\nshell = \"true\"\n");
     let refused = signalled(&scene, &mut replica, &bad, BAD);
-    assert_eq!(refused["level"], "ERROR");
+    assert_eq!(refused["level"], "WARN");
     run_after(&mut replica, "stays", said_at(&refused));
     let log = end(replica);
     for problem in ["`61`", "jobs.toml:3:", "`b`", "jobs.toml:5:", "unknown key `colour`"] {
@@ -205,7 +205,7 @@ fn another_store_or_name_is_refused_with_everything_else_of_the_file() {
         put(&scene, &text);
         replica.signal(Signal::SIGHUP);
         let line = replica.wait_for("about the change", |line| line.contains(key) && line.contains(change));
-        assert!(line.contains("restart the replica") && line.contains("ERROR"), "{line}");
+        assert!(line.contains("restart the replica") && line.contains("WARN"), "{line}");
         let refused: Value = serde_json::from_str(&line).expect("JSON");
         run_after(&mut replica, "stays", said_at(&refused));
     }

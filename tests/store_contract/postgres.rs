@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use solocron::config::PostgresUrl;
-use solocron::lease::{Answer, Finish, Open, Request};
+use solocron::job::JobName;
+use solocron::lease::{Answer, Finish, Open, Reply, Request};
 use solocron::store::{FailureCause, Grade, Wake, init_postgres, start_postgres};
 use solocron::time::SystemClock;
 use tokio::time::timeout;
@@ -167,6 +168,35 @@ async fn a_swap_that_waited_for_a_lock_of_the_row_too_long_writes_nothing() {
     assert_eq!(replica.record().await, before);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_has_a_row_locked_holds_up_no_other_job() {
+    let world = World::postgres();
+    let replica = world.opened().await;
+    let other = JobName::parse("other").expect("a name");
+    let held = format!(
+        "begin; select from solocron.cells where job = '{}' for update; select pg_sleep(2.5); rollback",
+        job()
+    );
+    let (server, before) = (server(&world), replica.record().await);
+    let (one, two) = (replica.claim(Duration::ZERO).await, sample::open(replica.caller().await));
+    std::thread::scope(|scope| {
+        let holding = scope.spawn(|| server.sql(&held));
+        while server.sql("select count(*) from pg_locks where relation = 'solocron.cells'::regclass") == "0" {
+        }
+        let two = Open { is_known_job: false, ..two };
+        let requests = [(job(), Request::Claim(one)), (other, Request::Open(two))];
+        let replied = tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(replica.store.submit_all(&requests))
+        });
+        let [locked, free] = &replied[..] else { panic!("{replied:?}") };
+        let error = locked.as_ref().expect_err("its row is locked");
+        assert_eq!(error.cause(), Some(&FailureCause::RowLocked), "{error}");
+        assert!(matches!(free, Ok(Reply { answer: Answer::Opened { .. }, .. })), "{free:?}");
+        holding.join().expect("it slept");
+    });
+    assert_eq!(replica.record().await, before);
+}
+
 #[tokio::test]
 async fn a_server_that_can_take_no_more_notifications_grants_locks_all_the_same() {
     let world = World::postgres();
@@ -213,7 +243,7 @@ async fn a_database_of_another_encoding_takes_an_end_whatever_the_job_printed() 
     replica.ask(Request::Open(Open { is_known_job: false, ..sample::open(caller) })).await;
     let granted = async {
         // For its first seconds the lock of a new record may be held.
-        let won = |reply: &solocron::lease::Reply| matches!(reply.answer, Answer::Won { .. });
+        let won = |reply: &Reply| matches!(reply.answer, Answer::Won { .. });
         while !won(&replica.ask(Request::Claim(replica.claim(Duration::ZERO).await)).await) {}
     };
     timeout(DEADLINE, granted).await.expect("a grant");

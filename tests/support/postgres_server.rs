@@ -148,13 +148,36 @@ impl Postgres {
         self.signal_all(Signal::SIGCONT);
     }
 
+    /// Writes beyond so many bytes of a file fail from now on, as if the disk was full.
+    pub(crate) fn limit_files(&self, bytes: u64) {
+        self.set_limit_of_files(&bytes.to_string());
+    }
+
+    /// Lets all files grow again.
+    pub(crate) fn lift_limit_of_files(&self) {
+        self.set_limit_of_files("unlimited");
+    }
+
+    fn set_limit_of_files(&self, limit: &str) {
+        for pid in self.processes() {
+            let mut prlimit = command("prlimit", self.folder.path());
+            prlimit.args(["--pid", &pid.to_string(), &format!("--fsize={limit}:")]);
+            // An error says that it is gone already.
+            let _ = prlimit.stderr(Stdio::null()).status().expect("it was found");
+        }
+    }
+
     fn signal_all(&self, signal: Signal) {
-        let server = Pid::from_raw(i32::try_from(self.server.id()).expect("process ids are small"));
-        // First the one that starts others.
-        for pid in std::iter::once(server).chain(descendants(server)) {
+        for pid in self.processes() {
             // An error says that it is gone already.
             let _ = kill(pid, signal);
         }
+    }
+
+    /// All of its processes. The first one starts the others.
+    fn processes(&self) -> impl Iterator<Item = Pid> + use<> {
+        let server = Pid::from_raw(i32::try_from(self.server.id()).expect("process ids are small"));
+        std::iter::once(server).chain(descendants(server))
     }
 
     /// A copy of its data, while it is stopped.

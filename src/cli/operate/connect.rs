@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nix::unistd::{Uid, User, gethostname};
 
 use crate::cli::args::global::GlobalArgs;
-use crate::cli::exit::Failure;
+use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::session::known_job::reach_jobs_or_all;
 use crate::cli::session::target::ClusterTarget;
@@ -23,7 +23,7 @@ pub(super) async fn connect(
     Ok(of_one.into_iter().next().expect("one was asked for"))
 }
 
-/// The same for several jobs; without a name, for all jobs of the file and of the store.
+/// The same for several jobs; without a name, for all jobs of the file and of the store, if there are any.
 pub(super) async fn connect_all(
     jobs: &[JobName],
     place: &ClusterTarget,
@@ -31,6 +31,11 @@ pub(super) async fn connect_all(
     screen: &mut Screen<'_>,
 ) -> Result<Vec<Operator>, Failure> {
     let (store, jobs) = reach_jobs_or_all(jobs, place, global, screen).await?;
+    if jobs.is_empty() {
+        let message = format!("cluster `{}` has no jobs in {}", place.cluster(), store.label());
+        let help = "check `--cluster` and `--store`, or name the file by `--config`; `solocron status` shows the cluster";
+        return Err(Failure::new(Exit::Usage, format!("{message}\n  help: {help}")));
+    }
     let by = name();
     Ok(jobs.into_iter().map(|job| Operator { store: Arc::clone(&store), job, by: by.clone() }).collect())
 }

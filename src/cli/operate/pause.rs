@@ -22,12 +22,17 @@ pub(crate) async fn pause(
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
     let operators = connect_all(&args.jobs, &place, global, screen).await?;
-    let mut failed = Vec::new();
+    let (mut failed, mut has_any_ticks) = (Vec::new(), false);
     let are_absent_unknown = args.all && absent_are_unknown(&operators, &place).await?;
     for operator in &operators {
-        if !(args.all && has_no_ticks(operator, are_absent_unknown).await?) {
-            failed.extend(refusal(pause_one(args, operator, screen).await)?);
+        if args.all && has_no_ticks(operator, are_absent_unknown).await? {
+            continue;
         }
+        has_any_ticks = true;
+        failed.extend(refusal(pause_one(args, operator, screen).await)?);
+    }
+    if !has_any_ticks {
+        screen.print("no job has ticks: none was paused\n")?;
     }
     summed_up(&failed)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{error, warn};
+use tracing::warn;
 
 use crate::cli::args::global::{GlobalArgs, RunArgs};
 use crate::cli::session::{Session, env};
@@ -178,7 +178,7 @@ impl Reloader {
     async fn hand_over(&mut self, loaded: Loaded, request: &ReloadRequest) -> ReloadAnswer {
         let Loaded { config, jobs, http, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
-            error!(node = %self.node, file = %source.path.display(), "{other}");
+            warn!(node = %self.node, file = %source.path.display(), "{other}");
             self.tally.file_refused();
             return self.answer(ReloadEnd::Refused, other);
         }
@@ -243,8 +243,10 @@ impl Reloader {
         self.tally.file_refused();
         self.log(problems, source);
         let said = format!("{} is invalid: the current jobs stay", source.path.display());
-        let (file, problems_found) = (source.path.display(), problems.len());
-        error!(node = %self.node, %file, problems = problems_found, "invalid jobs.toml: keeping the current jobs");
+        let (node, file) = (&self.node, source.path.display());
+        let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+        let warnings = problems.len() - errors;
+        warn!(%node, %file, errors, warnings, "invalid jobs.toml: keeping the current jobs");
         ReloadAnswer {
             problems: config::render(problems, source, false),
             ..self.answer(ReloadEnd::BadFile, said)
@@ -260,10 +262,11 @@ impl Reloader {
                 None => path.to_string(),
             };
             let help = problem.help.as_deref();
-            match problem.severity {
-                Severity::Error => error!(%node, file, help, "{}", problem.message),
-                Severity::Warning => warn!(%node, file, help, "{}", problem.message),
-            }
+            let severity = match problem.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            };
+            warn!(%node, file, severity, help, "{}", problem.message);
         }
     }
 

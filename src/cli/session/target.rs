@@ -166,6 +166,11 @@ impl ClusterTarget {
         names.into_iter().map(|name| self.job(name)).collect()
     }
 
+    /// Returns the name of the cluster.
+    pub(crate) fn cluster(&self) -> &ClusterName {
+        &self.cluster
+    }
+
     /// Returns the path of the file, where job names are looked up besides the store.
     pub(crate) fn file_path(&self) -> Option<String> {
         self.file.as_ref().map(|file| file.path.display().to_string())

@@ -338,6 +338,7 @@ impl LockHolder {
             Err(error) => error.to_string(),
         };
         if is_last {
+            self.report(Event::FinishGivenUp { run: self.run.clone(), error });
             return self.release();
         }
         let is_first = recording.backoff == FINISH_BACKOFF.0;

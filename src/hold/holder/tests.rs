@@ -348,7 +348,7 @@ fn a_holder_that_gives_up_in_a_pause_tries_once_more_at_once() {
     assert!(!bench.holder.has_given_up());
     assert_eq!(bench.tell(HolderInput::GiveUp), ["record Finish again"]);
     assert!(bench.holder.has_given_up());
-    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"]);
+    assert_eq!(bench.last_answered(no_answer()), ["log FinishGivenUp", "release back=false again=false"]);
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn a_holder_that_gives_up_while_an_answer_is_awaited_tries_once_more_after_it() 
     bench.tell(HolderInput::EndNoted);
     assert!(bench.tell(HolderInput::GiveUp).is_empty());
     assert_eq!(bench.record_answered(no_answer()), ["log FinishDelayed", "record Finish again"]);
-    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"]);
+    assert_eq!(bench.last_answered(no_answer()), ["log FinishGivenUp", "release back=false again=false"]);
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn a_holder_that_gave_up_before_the_end_sends_it_once() {
     assert!(bench.tell(HolderInput::GiveUp).is_empty());
     bench.run_over(ended(SUCCEEDED));
     assert_eq!(bench.tell(HolderInput::EndNoted), ["ReportEnd", "record Finish", "CloseLog"]);
-    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"]);
+    assert_eq!(bench.last_answered(no_answer()), ["log FinishGivenUp", "release back=false again=false"]);
 }
 
 #[test]
@@ -376,7 +376,8 @@ fn a_holder_that_gives_up_right_before_the_end_is_sent_sends_it_once() {
     bench.run_over(ended(SUCCEEDED));
     bench.tell(HolderInput::EndNoted);
     assert!(bench.tell(HolderInput::GiveUp).is_empty());
-    assert_eq!(bench.last_answered(no_answer()), ["release back=false again=false"], "and logs no delay");
+    let effects = bench.last_answered(no_answer());
+    assert_eq!(effects, ["log FinishGivenUp", "release back=false again=false"], "and logs no delay");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::job::{JobName, NodeName, OnInterrupt, RunId};
+use crate::job::{Cause, JobName, NodeName, OnInterrupt, RunId};
 use crate::lease::{Act, Answer, LeaseInstant, Record};
 use crate::operate::operator::Operator;
 use crate::operate::{LastSign, OperateError};
@@ -142,7 +142,8 @@ impl SilentLock {
         let frees = self.record.ended.map_or(String::new(), |alive| {
             format!(" Its lock expires {}.", from_now(alive.plus(self.record.lease), self.pulse.now))
         });
-        let next = match self.operator.spec().map(|spec| spec.on_interrupt) {
+        let is_manual = self.record.cause == Some(Cause::Manual);
+        let next = match self.operator.spec().map(|spec| spec.on_interrupt).filter(|_| !is_manual) {
             Some(OnInterrupt::Rerun) => {
                 "a rerun of the same tick would overlap with it (on_interrupt = \"rerun\")"
             }

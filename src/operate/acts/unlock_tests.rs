@@ -133,3 +133,16 @@ async fn who_holds_a_lock_is_told_as_far_as_it_is_known() {
     let unknown = SilentHolder::of(&name, &record, &pulse).expect("it is silent");
     assert_eq!(unknown, SilentHolder::Run { run: run_id(1), silence: None });
 }
+
+#[tokio::test]
+async fn only_a_tick_of_the_schedule_is_said_to_be_rerun() {
+    let file = FILE.replace("[jobs.backup]\n", "[jobs.backup]\non_interrupt = \"rerun\"\n");
+    let store = BenchStore::served(&file).await;
+    store.bench.at(300);
+    store.bench.win("backup", "n1", 1, 300).await;
+    store.bench.at(320);
+    let mut lock = SilentLock::look(store.operator("backup")).await.expect("its holder is silent");
+    assert!(lock.risk().contains("a rerun of the same tick would overlap with it"), "{}", lock.risk());
+    lock.record.cause = Some(Cause::Manual);
+    assert!(lock.risk().contains("the next run would overlap with it"), "{}", lock.risk());
+}

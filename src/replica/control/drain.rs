@@ -93,7 +93,9 @@ impl Core {
         self.stopping = true;
         let running = self.runs.iter().filter(|(_, own)| !own.has_ended);
         let graces: Vec<_> = running.map(|(run, own)| (*run, grace.unwrap_or(own.kill_grace))).collect();
-        self.report(Event::Stopping { running: graces.len() });
+        if !graces.is_empty() {
+            self.report(Event::Stopping { running: graces.len() });
+        }
         let mut longest = Duration::ZERO;
         for (run, grace) in graces {
             self.effects.push(Effect::Stop { run, order: StopOrder { reason: StopReason::Shutdown, grace } });

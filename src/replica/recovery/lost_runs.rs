@@ -13,7 +13,7 @@ use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
 use crate::lease::{HistoryEntry, Manual, Record};
 use crate::replica::cluster::down::{Down, DownNews, DownReplicas};
 use crate::replica::core::{Core, Effect};
-use crate::store::Pulse;
+use crate::store::{Pulse, UnrecordedEnd};
 use crate::time::{BootInstant, UtcMillis};
 
 /// All records are read this often in any case: a holder may have died unnoticed.
@@ -108,7 +108,9 @@ impl Core {
             }
         }
         let fresh = pulse.peers.iter().filter(|peer| !self.lost.silence.is_down(&peer.beat.node));
-        let running = fresh.flat_map(|peer| &peer.beat.running).map(|running| &running.run);
+        // The store may refuse to record that a run was cut short, for as long as its replica lives.
+        let listed = fresh.flat_map(|peer| &peer.beat.running);
+        let running = listed.filter(|run| run.end != Some(UnrecordedEnd::CutShort)).map(|run| &run.run);
         for run in running.chain(self.runs.keys()) {
             self.lost.runs.remove(run);
         }

@@ -96,10 +96,14 @@ impl PostgresEngine {
         swaps: &[CellSwap],
         beat: Option<&ConfirmedBeat>,
     ) -> Result<Vec<Option<UtcMillis>>, StoreError> {
-        match self.swap_once(lane, swaps, beat, self.publishes).await {
+        match self.swap_once(lane, &sql::SWAP, swaps, beat, self.publishes).await {
             // Hints decide nothing: without them replicas look later. All that the statement had written was undone.
             Err(error) if error.cause() == Some(&FailureCause::NotificationsFull) => {
-                self.swap_once(lane, swaps, beat, false).await
+                self.swap_once(lane, &sql::SWAP, swaps, beat, false).await
+            }
+            // A session that has one row locked holds up its job alone: it is tried again, by itself.
+            Err(error) if error.cause() == Some(&FailureCause::RowLocked) && swaps.len() > 1 => {
+                self.swap_once(lane, &sql::SWAP_UNLOCKED, swaps, beat, self.publishes).await
             }
             // As if each cell had another version by now: they are read again.
             Err(error) if error.cause() == Some(&FailureCause::Conflict) => Ok(vec![None; swaps.len()]),
@@ -107,10 +111,11 @@ impl PostgresEngine {
         }
     }
 
-    /// Swaps cells by one statement. `publishes`: whether it publishes hints.
+    /// Swaps cells by this statement. `publishes`: whether it publishes hints.
     async fn swap_once(
         &self,
         lane: RequestLane,
+        statement: &str,
         swaps: &[CellSwap],
         beat: Option<&ConfirmedBeat>,
         publishes: bool,
@@ -142,7 +147,7 @@ impl PostgresEngine {
             (&node, Type::TEXT),
             (&count, Type::INT8),
         ];
-        let rows = self.query(lane, &sql::SWAP, &parameters).await?;
+        let rows = self.query(lane, statement, &parameters).await?;
         let written = |row: &Row| Ok((get::<String>(row, 0)?, UtcMillis(get(row, 1)?)));
         let written: Result<Vec<_>, StoreError> = rows.iter().map(written).collect();
         // It was committed.

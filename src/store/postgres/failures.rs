@@ -79,9 +79,10 @@ pub(super) fn diagnose(error: &Error) -> Diagnosis {
         of(FailureCause::DiskFull, "free space on the server's disk; replicas then continue by themselves")
     } else if *code == SqlState::DIVISION_BY_ZERO || *code == SqlState::LOCK_NOT_AVAILABLE {
         // The first is the `1 / 0` in the statement of a swap: see `sql::SWAP`.
-        let why = "the server took more than a second to write, or to lock a row: nothing was written";
+        let why = "the server took more than half a second to lock a row, or more than one to write: nothing was written";
         let look = "select pid, state, query from pg_stat_activity where state like 'idle in transaction%'";
-        Diagnosis::from(why).help(format!("look for a session that holds locks: `{look}`"))
+        let help = format!("look for a session that holds locks: `{look}`");
+        Diagnosis::of(FailureCause::RowLocked, why).help(help)
     } else {
         said.into()
     }

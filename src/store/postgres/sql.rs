@@ -21,9 +21,9 @@ const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000)::int8";
 const ERA: &str = "(select system_identifier::text from pg_control_system()) || '/' ||
     left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)";
 
-/// What a statement that writes sets for itself: it waits for locked rows no longer than a swap may take; its commit waits for
-/// the disk, and for a synchronous standby; and a warning that it was not replicated is sent.
-const SETTINGS: &str = "set_config('lock_timeout', '1000', true),
+/// What a statement that writes sets for itself: it waits for locked rows half as long as a swap may take, as heartbeats wait for
+/// it; its commit waits for the disk, and for a synchronous standby; and a warning that it was not replicated is sent.
+const SETTINGS: &str = "set_config('lock_timeout', '500', true),
     case when current_setting('synchronous_commit') in ('off', 'local')
         then set_config('synchronous_commit', 'on', true) end,
     set_config('client_min_messages', 'warning', true)";
@@ -67,59 +67,61 @@ pub(super) static READ: LazyLock<String> = LazyLock::new(|| {
 /// decision, 7 new nonce, 8 record, 9 and 10 number and text of the newest entry, 11 hint (null: none). 12 and 13: jobs and numbers
 /// of entries to remove. 14 to 16: jobs, numbers and texts of entries to store. 17: how many are kept. 18 and 19: name and number
 /// of the caller's heartbeat (null: it sends none). Returns job and time of each cell that was written.
-pub(super) static SWAP: LazyLock<String> = LazyLock::new(|| {
-    filled_swap(
-        "with server as materialized (select {now} as now, {era} as era, {settings}),
-         asked as materialized (
-             select * from unnest($2::text[], $3::int8[], $4::int8[], $5::text[], $6::int8[], $7::int8[], $8::text[],
-                 $9::int8[], $10::text[], $11::text[])
-             with ordinality as a(job, version, nonce, era, decided, new_nonce, record, newest_number, newest, hint, n)),
-         fit as materialized (
-             select asked.* from asked, server, lateral (select server.now - asked.decided as age) a
-             where {same_era} and {not_ahead} and {in_time}
-                 and ($18::text is null or exists (
-                     select from solocron.notes b
-                     where b.cluster = $1 and b.folder = 'nodes' and b.name = $18 and b.number >= $19))),
-         present as materialized (
-             select c.job from solocron.cells c join fit on fit.job = c.job
-             where c.cluster = $1 and {same_version} and {same_nonce}
-             order by c.job for update of c),
-         updated as (
-             update solocron.cells c set version = c.version + 1, nonce = fit.new_nonce, record = fit.record::json,
-                 newest_number = fit.newest_number, newest = fit.newest::json
-             from fit join present on present.job = fit.job
-             where c.cluster = $1 and c.job = fit.job and {same_version} and {same_nonce}
-             returning c.job, {now} as written),
-         created as (
-             insert into solocron.cells (cluster, job, version, nonce, record, newest_number, newest)
-             select $1, job, 1, new_nonce, record::json, newest_number, newest::json from fit
-             where version is null order by job
-             on conflict do nothing
-             returning job, {now} as written),
-         written as materialized (select * from updated union all select * from created),
-         removed as (
-             delete from solocron.entries e using unnest($12::text[], $13::int8[]) as r(job, number), written
-             where e.cluster = $1 and e.job = r.job and e.number = r.number and written.job = r.job),
-         old as (
-             delete from solocron.entries e using fit, written
-             where e.cluster = $1 and e.job = fit.job and written.job = fit.job
-                 and e.number <= fit.newest_number - $17),
-         stored as (
-             insert into solocron.entries (cluster, job, number, entry)
-             select $1, s.job, s.number, s.entry::json
-             from unnest($14::text[], $15::int8[], $16::text[]) as s(job, number, entry)
-             join written on written.job = s.job
-             on conflict (cluster, job, number) do update set entry = excluded.entry),
-         told as materialized (
-             select pg_notify('solocron_hints', $1 || E'\\n' || string_agg(fit.hint, E'\\x1e'))::text
-             from fit join written on written.job = fit.job where fit.hint is not null group by fit.n / 8)
-         select written.job, written.written,
-             1 / ({not_ahead} and {in_time})::int as in_time,
-             (select count(*) from told) as told
-         from written join fit on fit.job = written.job,
-             lateral (select written.written - fit.decided as age) a",
-    )
-});
+pub(super) static SWAP: LazyLock<String> = LazyLock::new(|| filled_swap(&SWAP_TEXT.replace("{locked}", "")));
+
+/// The same of those cells whose rows no other session has locked.
+pub(super) static SWAP_UNLOCKED: LazyLock<String> =
+    LazyLock::new(|| filled_swap(&SWAP_TEXT.replace("{locked}", "skip locked")));
+
+const SWAP_TEXT: &str = "with server as materialized (select {now} as now, {era} as era, {settings}),
+     asked as materialized (
+         select * from unnest($2::text[], $3::int8[], $4::int8[], $5::text[], $6::int8[], $7::int8[], $8::text[],
+             $9::int8[], $10::text[], $11::text[])
+         with ordinality as a(job, version, nonce, era, decided, new_nonce, record, newest_number, newest, hint, n)),
+     fit as materialized (
+         select asked.* from asked, server, lateral (select server.now - asked.decided as age) a
+         where {same_era} and {not_ahead} and {in_time}
+             and ($18::text is null or exists (
+                 select from solocron.notes b
+                 where b.cluster = $1 and b.folder = 'nodes' and b.name = $18 and b.number >= $19))),
+     present as materialized (
+         select c.job from solocron.cells c join fit on fit.job = c.job
+         where c.cluster = $1 and {same_version} and {same_nonce}
+         order by c.job for update of c {locked}),
+     updated as (
+         update solocron.cells c set version = c.version + 1, nonce = fit.new_nonce, record = fit.record::json,
+             newest_number = fit.newest_number, newest = fit.newest::json
+         from fit join present on present.job = fit.job
+         where c.cluster = $1 and c.job = fit.job and {same_version} and {same_nonce}
+         returning c.job, {now} as written),
+     created as (
+         insert into solocron.cells (cluster, job, version, nonce, record, newest_number, newest)
+         select $1, job, 1, new_nonce, record::json, newest_number, newest::json from fit
+         where version is null order by job
+         on conflict do nothing
+         returning job, {now} as written),
+     written as materialized (select * from updated union all select * from created),
+     removed as (
+         delete from solocron.entries e using unnest($12::text[], $13::int8[]) as r(job, number), written
+         where e.cluster = $1 and e.job = r.job and e.number = r.number and written.job = r.job),
+     old as (
+         delete from solocron.entries e using fit, written
+         where e.cluster = $1 and e.job = fit.job and written.job = fit.job
+             and e.number <= fit.newest_number - $17),
+     stored as (
+         insert into solocron.entries (cluster, job, number, entry)
+         select $1, s.job, s.number, s.entry::json
+         from unnest($14::text[], $15::int8[], $16::text[]) as s(job, number, entry)
+         join written on written.job = s.job
+         on conflict (cluster, job, number) do update set entry = excluded.entry),
+     told as materialized (
+         select pg_notify('solocron_hints', $1 || E'\\n' || string_agg(fit.hint, E'\\x1e'))::text
+         from fit join written on written.job = fit.job where fit.hint is not null group by fit.n / 8)
+     select written.job, written.written,
+         1 / ({not_ahead} and {in_time})::int as in_time,
+         (select count(*) from told) as told
+     from written join fit on fit.job = written.job,
+         lateral (select written.written - fit.decided as age) a";
 
 /// Reads the newest entries of each job, oldest first. Parameters: cluster, jobs, how many of each.
 pub(super) const ENTRIES: &str = "select asked.n, e.number, e.entry::text

@@ -67,11 +67,13 @@ impl TickFacts<'_> {
     }
 
     /// Whether the entry is about the tick of this instant. A manual run is about a tick of the schedule only if it was
-    /// ordered for it.
+    /// ordered for it. One that was ordered for now has a tick within a second, and tables show the second.
     fn covers(&self, past: &TickView, at: UtcMillis) -> bool {
         let (tick, after) = (past.tick.0, past.after.map(|Rfc3339(after)| after));
         let is_tick = || self.spec.is_none_or(|spec| spec.schedule.has_tick_at(at));
-        tick == at || after.is_some_and(|after| after < at && at < tick) && is_tick()
+        let is_in_second =
+            past.cause == Some(Cause::Manual) && UtcMillis(tick.0 - tick.0.rem_euclid(1_000)) == at;
+        tick == at || is_in_second || after.is_some_and(|after| after < at && at < tick) && is_tick()
     }
 
     /// Describes one entry.

@@ -14,16 +14,21 @@ pub(super) fn too_few(snapshot: &Snapshot, expected: Option<u32>, taking: usize)
         return None;
     }
     let (gone, last) = (gone_last(snapshot), last_heartbeat(snapshot));
-    let draining = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer) && peer.beat.draining).count();
-    let (kind, message) = if taking > 0 {
-        let (down, who) = (expected - taking, last.map_or(String::new(), |last| format!(": {last}")));
-        let are = match (down, draining) {
-            (1, 0) => "is down",
-            (_, 0) => "are down",
-            _ => "are down or draining",
+    let draining = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer) && peer.beat.draining);
+    let draining: Vec<&str> = draining.map(|peer| peer.beat.node.as_str()).collect();
+    let down = (expected - taking).saturating_sub(draining.len());
+    let (kind, message) = if taking > 0 && down > 0 {
+        let who = last.map_or(String::new(), |last| format!(": {last}"));
+        let drain = match draining[..] {
+            [] => String::new(),
+            _ => format!("; draining: {}", draining.join(", ")),
         };
-        (Kind::TooFewReplicas, format!("{down} of {expected} replicas {are}{who}"))
-    } else if draining > 0 {
+        let are = if down == 1 { "is" } else { "are" };
+        (Kind::TooFewReplicas, format!("{down} of {expected} replicas {are} down{who}{drain}"))
+    } else if taking > 0 {
+        let nodes = draining.join(", ");
+        (Kind::TooFewReplicas, format!("{taking} of {expected} replicas take ticks; draining: {nodes}"))
+    } else if !draining.is_empty() {
         let message =
             "all live replicas are draining: no job starts until another replica is started".to_owned();
         (Kind::NoReplica, message)
@@ -31,7 +36,7 @@ pub(super) fn too_few(snapshot: &Snapshot, expected: Option<u32>, taking: usize)
         let last = last.unwrap_or("no heartbeat within the last hour".to_owned());
         (Kind::NoReplica, format!("no live replica, no job runs: {last}; start one with `solocron run`"))
     };
-    let since = gone.filter(|_| draining == 0).map(|peer| Rfc3339(peer.at));
+    let since = gone.filter(|_| draining.is_empty()).map(|peer| Rfc3339(peer.at));
     Some(ClusterProblem { since, ..ClusterProblem::of_cluster(kind, message) })
 }
 
@@ -40,10 +45,11 @@ fn gone_last(snapshot: &Snapshot) -> Option<&Peer> {
     snapshot.peers.iter().filter(|peer| !snapshot.is_live(peer)).max_by_key(|peer| peer.at)
 }
 
-/// `n1, last heartbeat 3m ago`, for the replica with the newest heartbeat of those that are not live.
+/// `n1, last heartbeat 3m ago`, or `n1, stopped 3m ago` if it was drained, for the replica with the newest heartbeat of those that are not live.
 pub(super) fn last_heartbeat(snapshot: &Snapshot) -> Option<String> {
     let gone = gone_last(snapshot)?;
-    Some(format!("{}, last heartbeat {}", gone.beat.node, from_now(gone.at, snapshot.ages_to)))
+    let what = if gone.beat.draining { "stopped" } else { "last heartbeat" };
+    Some(format!("{}, {what} {}", gone.beat.node, from_now(gone.at, snapshot.ages_to)))
 }
 
 /// Reports live replicas that differ in something they should agree on, and what to do about it.

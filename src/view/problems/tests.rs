@@ -432,3 +432,16 @@ async fn what_cannot_be_read_of_one_job_is_its_own_trouble() {
     );
     assert_eq!(spoilt.jobs[0].record, snapshot.jobs[0].record);
 }
+
+#[tokio::test]
+async fn replicas_that_were_stopped_or_drain_are_named_as_such() {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.peers[1].beat.draining = true;
+    assert_eq!(messages(&snapshot, &bench), ["1 of 2 replicas take ticks; draining: n2"]);
+    let gone = snapshot.peers[1].at;
+    pass(&mut snapshot, Duration::from_secs(14));
+    snapshot.peers[1].at = gone;
+    assert_eq!(messages(&snapshot, &bench), ["1 of 2 replicas is down: n2, stopped 14s ago"]);
+    snapshot.peers[1].beat.draining = false;
+    assert_eq!(messages(&snapshot, &bench), ["1 of 2 replicas is down: n2, last heartbeat 14s ago"]);
+}

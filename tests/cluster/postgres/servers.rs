@@ -8,6 +8,9 @@ use solocron::time::{BootInstant, Clock, SystemClock};
 use crate::harness::DEADLINE;
 use crate::postgres_server::Postgres;
 
+/// The size of the files that are written ahead, in bytes.
+pub(crate) const WAL_SEGMENT: u64 = 1 << 20;
+
 /// The two servers. Replicas know the addresses of both, and use the one that takes writes.
 pub(crate) struct Servers {
     pub(crate) primary: Postgres,
@@ -60,8 +63,8 @@ impl Servers {
         self.other.thaw();
     }
 
-    /// Stops the former primary for good, and makes a standby in its place.
-    pub(crate) fn replace_former_primary(&mut self) {
+    /// Stops the server that is not the primary for good, and makes a standby in its place.
+    pub(crate) fn replace_other(&mut self) {
         self.other.stop();
         self.other = self.primary.standby_instead_of(&self.other);
     }
@@ -73,6 +76,15 @@ impl Servers {
         self.primary.equip(&mut psql).args(["-X", "-q", "-c", &script]);
         psql.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         psql.spawn().expect("it was found before")
+    }
+
+    /// Gives the history a table that is larger than the files that are written ahead, by rows of another cluster: four fill a page.
+    pub(crate) fn make_tables_large(&self) {
+        self.primary.sql(&format!(
+            "insert into solocron.entries select 'filler', 'job', number, to_json( \
+                 (select string_agg(md5(number || ' ' || part), '') from generate_series(1, 61) part)) \
+             from generate_series(1, 1000) number where pg_relation_size('solocron.entries') < {WAL_SEGMENT}"
+        ));
     }
 
     /// Ends the connections of all clients.

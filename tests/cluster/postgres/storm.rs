@@ -7,7 +7,7 @@ use serde_json::Value;
 use solocron::job::parse_duration;
 use solocron::time::{Clock, SystemClock};
 
-use super::servers::Servers;
+use super::servers::{Servers, WAL_SEGMENT};
 use crate::PERIOD_MS;
 use crate::dice::Dice;
 use crate::harness::{Cluster, covers};
@@ -44,11 +44,15 @@ enum Fault {
     TwoPrimaries,
     /// The primary is restored from a backup of some seconds before.
     Restore,
+    /// No table grows: ends of runs are refused, and most other writes are taken.
+    FullDisk,
+    /// Nothing is written ahead: the primary ends, and ends again when it is started.
+    FullLogDisk,
     /// A replica is killed, and started again.
     KillReplica,
 }
 
-const FAULTS: [Fault; 10] = [
+const FAULTS: [Fault; 12] = [
     Fault::Crash,
     Fault::Freeze,
     Fault::LockWrites,
@@ -58,6 +62,8 @@ const FAULTS: [Fault; 10] = [
     Fault::FailOverWithoutLoss,
     Fault::TwoPrimaries,
     Fault::Restore,
+    Fault::FullDisk,
+    Fault::FullLogDisk,
     Fault::KillReplica,
 ];
 
@@ -108,7 +114,7 @@ impl Storm {
                 self.run_on();
                 self.servers.thaw_former_primary();
                 self.run_on();
-                self.servers.replace_former_primary();
+                self.servers.replace_other();
             }
             Fault::Restore => {
                 self.servers.primary.stop();
@@ -117,6 +123,20 @@ impl Storm {
                 self.run_on();
                 self.servers.primary.stop();
                 self.servers.primary.restore(&backup);
+                self.servers.primary.start_again();
+                // The standby has what the primary has lost: it cannot follow.
+                self.servers.replace_other();
+            }
+            Fault::FullDisk => {
+                self.servers.make_tables_large();
+                self.servers.primary.limit_files(WAL_SEGMENT);
+                self.cluster.wait_for_message("run result not recorded yet, trying again");
+                self.servers.primary.lift_limit_of_files();
+            }
+            Fault::FullLogDisk => {
+                self.servers.primary.limit_files(WAL_SEGMENT / 16);
+                self.cluster.wait_for_message("connection dropped");
+                self.servers.primary.stop();
                 self.servers.primary.start_again();
             }
             Fault::KillReplica => {
@@ -133,7 +153,7 @@ impl Storm {
         self.servers.primary.stop();
         self.servers.promote_standby();
         self.run_on();
-        self.servers.replace_former_primary();
+        self.servers.replace_other();
     }
 
     fn lock_records(&mut self, mode: &str) {

@@ -205,16 +205,28 @@ async fn entry_of(store: &dyn Store, job: &JobName, run: RunId, tries: u32) -> O
 fn show_kept(why: &str, tick: &TickView, args: &LogsArgs, screen: &mut Screen<'_>) -> Result<(), Failure> {
     screen.say(&format!("warning: {why}\n"));
     if tick.outcome == Outcome::Running {
-        screen.say("note: it is still running; once it has ended, this command shows its last 4 KiB, if the store has them\n");
+        screen.say("note: its end is not recorded yet; once it is, this command shows its last 4 KiB, if the store has them\n");
+        say_where(tick, args, screen);
         return Ok(());
     }
     if !has_tail(tick) {
         // Whether it printed anything is known to its replica alone.
         screen.say(NOT_KEPT);
+        say_where(tick, args, screen);
         return Ok(());
     }
     screen.say("note: these are its last 4 KiB, which the store keeps\n");
     show_tail(tick.tail.as_deref(), args, screen)
+}
+
+/// Prints where the output may be.
+fn say_where(tick: &TickView, args: &LogsArgs, screen: &mut Screen<'_>) {
+    if let (Some(node), Some(run)) = (&tick.node, tick.run) {
+        screen.say(&format!(
+            "note: its output may be on {node}: there, `solocron logs {} --run {run} --local` shows it\n",
+            args.job
+        ));
+    }
 }
 
 /// Prints, for a run whose replica has no log of it, the end of the output that the store keeps, and why.

@@ -151,3 +151,12 @@ async fn a_tick_that_no_live_replica_can_take_is_told_with_the_label_that_is_mis
     bench.beat("n1", "f", &[]).await;
     assert!(why(&bench, "payout", "12:00").await.contains("has all the labels `gpu`, `eu`;"));
 }
+
+#[tokio::test]
+async fn a_manual_run_is_found_by_the_second_that_tables_show() {
+    let bench = bench().await;
+    bench.at(303);
+    bench.run_by_hand("backup", "n1", 7).await;
+    let told = why(&bench, "backup", "2026-11-20T12:05:03Z").await;
+    assert!(told.contains("a manual run"), "{told}");
+}

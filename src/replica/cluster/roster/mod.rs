@@ -76,7 +76,8 @@ impl Roster {
         };
         self.others = others.map(mate).collect();
         let heard = peers.iter().filter(|peer| now.since(peer.at) <= DOUBTED_AFTER);
-        self.running = heard.flat_map(|peer| &peer.beat.running).map(|run| run.job.clone()).collect();
+        let running = heard.flat_map(|peer| &peer.beat.running).filter(|run| run.end.is_none());
+        self.running = running.map(|run| run.job.clone()).collect();
     }
 
     /// Whether a run of the job is going, as far as heartbeats show.

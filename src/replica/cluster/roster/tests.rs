@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::config::testing::config;
 use crate::job::{RunId, Tick};
-use crate::store::{Beat, BeatRun};
+use crate::store::{Beat, BeatRun, UnrecordedEnd};
 
 use super::claim_order::{MAX_STAGGERED, MAX_STEP, STAGGER};
 use super::*;
@@ -178,6 +178,11 @@ fn what_heartbeats_list_goes_on_until_two_of_them_are_missing() {
     };
     assert!(runs_at(12_500), "also where their replica drains");
     assert!(!runs_at(12_501));
+    for end in [UnrecordedEnd::ByItself, UnrecordedEnd::CutShort] {
+        listed.beat.running[0].end = Some(end);
+        roster.learn(std::slice::from_ref(&listed), UtcMillis(10_000));
+        assert!(!roster.runs(&JobName::parse("x").expect("name")), "it is over");
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! A store that is down, or has forgotten, and what an earlier process left behind.
 
 use crate::job::Fence;
-use crate::lease::{Reply, testing};
+use crate::lease::{Caller, Claim, Reply, testing};
 use crate::replica::recovery::orphans::{Orphan, OrphanEnded};
-use crate::store::Hint;
+use crate::store::{BeatRun, Hint, UnrecordedEnd};
 
 use super::*;
 
@@ -101,4 +101,29 @@ fn a_job_that_an_earlier_process_ran_waits_a_lease_where_the_store_does_not_know
     assert_eq!(bench.started(), ["k"], "job `k` is new");
     let wait = bench.records[&job("j")].locked_until.0 - T0.0;
     assert!(wait >= 30_000, "another replica may hold its lock: {wait} ms");
+}
+
+#[test]
+fn a_run_that_a_live_replica_lists_is_settled_only_where_it_was_cut_short() {
+    for end in [None, Some(UnrecordedEnd::ByItself), Some(UnrecordedEnd::CutShort)] {
+        let mut bench = Bench::of(&[("j", "schedule = \"@yearly\"")], None);
+        bench.pass(30_000);
+        let calm = Duration::from_secs(60);
+        let caller = Caller { calm, ..testing::caller("b", bench.now.wall, bench.era.clone()) };
+        let schedule_hash = bench.records[&job("j")].schedule_hash.clone();
+        let claim = Claim { schedule_hash, ..testing::claim(caller, Tick(bench.now.wall)) };
+        let run = claim.run;
+        let reply = bench.submit(&job("j"), &Request::Claim(claim)).expect("the store is up");
+        assert!(matches!(reply.answer, Answer::Won { .. }), "{reply:?}");
+        let record = bench.records[&job("j")].clone();
+        bench.tell(CoreInput::RunsFound { running: vec![(job("j"), record)], unread: Vec::new() });
+        for _ in 0..40 {
+            let mut other = peer("b", bench.now.wall.0);
+            other.beat.running = vec![BeatRun { job: job("j"), run, lease_ms: 30_000, end }];
+            bench.others = vec![other];
+            bench.pass(1_000);
+        }
+        let is_settled = bench.count("SettleLostRun") > 0;
+        assert_eq!(is_settled, end == Some(UnrecordedEnd::CutShort), "{end:?}");
+    }
 }

@@ -24,8 +24,8 @@ const HEARD_WITHIN: Duration = Duration::from_millis(1_500);
 const DRIFT_DIVISOR: u32 = 100;
 
 impl World {
-    /// Whether a live replica lists the first run of the tick, whose end was never recorded, and the replica of the rerun knows it:
-    /// its own heartbeat came later, and was answered with those of all others.
+    /// Whether a live replica lists the first run of the tick, which ended by itself or not at all and has no recorded end, and
+    /// the replica of the rerun knows it: its own heartbeat came later, and was answered with those of all others.
     pub(crate) fn is_listed(&self, rerun: &Process) -> bool {
         let now = self.store_reads().wall;
         let heard = |seat: usize| {
@@ -38,11 +38,17 @@ impl World {
                 |run: &BeatRun| run.run == first.lease.run && run.end != Some(UnrecordedEnd::CutShort);
             heard(first.seat).is_some_and(|peer| peer.at <= by.at && peer.beat.running.iter().any(is_it))
         };
+        // Such a run may run once more, whatever was known of it.
+        let was_cut_short = |first: &Process| {
+            let attempts = self.witness.runs.iter().filter(|attempt| attempt.lease.run == first.lease.run);
+            attempts.filter(|attempt| attempt.is_over).any(|attempt| attempt.verdict.outcome.was_cut_short())
+        };
         let is_first = |earlier: &&Process| {
             earlier.recorded.is_none()
                 && (earlier.job, earlier.lease.tick) == (rerun.job, rerun.lease.tick)
                 && earlier.lease.cause != Cause::Manual
                 && earlier.lease.run != rerun.lease.run
+                && !was_cut_short(earlier)
         };
         let is_fair = self.weather == Weather::Fair && self.seats.iter().all(|seat| seat.cut.is_none());
         is_fair && self.witness.runs.iter().filter(is_first).any(lists)

@@ -11,8 +11,9 @@ local MARKER = '-marker'
 local NEVER_OLD = '253370764800000 '
 -- Neither microseconds since 1970 nor a count have more digits.
 local DIGITS = 16
--- No heartbeat and no node's name is longer, in bytes. A longer field is foreign.
-local LONGEST, LONGEST_NAME = 65536, 256
+-- No heartbeat and no node's name is longer, in bytes. A longer field is foreign. A heartbeat lists the runs of its replica, each
+-- in 160 bytes at most.
+local LONGEST, LONGEST_NAME = 4194304, 256
 -- At most this many foreign fields are reported; all are removed.
 local TOLD = 20
 
