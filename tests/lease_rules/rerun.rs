@@ -121,12 +121,16 @@ fn a_lost_run_that_a_live_replica_lists_is_not_rerun_while_it_may_have_ended_wel
 #[test]
 fn a_run_that_its_replica_recorded_as_interrupted_or_lists_no_more_is_rerun() {
     for memory in MEMORIES {
-        let (mut book, lease) = cut_short(memory);
-        let listed = |claim: &mut Claim| {
-            wanted(claim);
-            claim.live_runs = LiveRuns { running: vec![lease.run], ended: vec![lease.run] };
-        };
-        assert!(is_won(&book.claim(tick(0.0), listed), 2), "the list is older than the record");
+        for verdict in [SHUTDOWN, NODE_LOST] {
+            let mut book = Book::ready(memory);
+            let lease = book.win(tick(0.0));
+            book.finish(&lease, |finish| finish.verdict = verdict);
+            let listed = |claim: &mut Claim| {
+                wanted(claim);
+                claim.live_runs = LiveRuns { running: vec![lease.run], ended: vec![lease.run] };
+            };
+            assert!(is_won(&book.claim(tick(0.0), listed), 2), "the list is older than the record");
+        }
 
         let mut book = Book::ready(memory);
         book.win(tick(0.0));

@@ -42,7 +42,7 @@ pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Dec
         transition.record_mut().forgo_rerun();
         return at_or_below_mark(transition, claim);
     }
-    if rerun && transition.record_mut().is_lost_and_in(&claim.live_runs.running) {
+    if rerun && transition.record_mut().is_lost_and_in(&claim.live_runs.running, now) {
         // The run may yet end by itself. The time for its rerun passes meanwhile.
         return transition.answer(Answer::Held { by: None, frees_in: RERUN_PAUSE });
     }

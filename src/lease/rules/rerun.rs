@@ -82,13 +82,16 @@ impl Record {
         is_paused
             || !self.is_under(&claim.schedule_hash)
             || self.rerun_time_left(now, claim.start_deadline).is_none()
-            || self.is_lost_and_in(&claim.live_runs.ended)
+            || self.is_lost_and_in(&claim.live_runs.ended, now)
     }
 
-    /// Whether the run was recorded as lost, and is one of these, which live replicas list.
-    pub(crate) fn is_lost_and_in(&self, live: &[RunId]) -> bool {
+    /// Whether the run was ended because its lock was over, and is one of these, which live replicas list. Where its own replica has
+    /// just recorded it as lost, after a restart, the list is older than the record.
+    pub(crate) fn is_lost_and_in(&self, live: &[RunId], now: UtcMillis) -> bool {
         let is_lost = self.verdict.is_some_and(|last| last.reason == Some(Reason::NodeLost));
-        Protection::LiveRun.is_on() && is_lost && self.run.is_some_and(|run| live.contains(&run))
+        let has_just_ended = self.ended.is_some_and(|ended| ended <= now && now.since(ended) < self.lease);
+        let is_listed = self.run.is_some_and(|run| live.contains(&run));
+        Protection::LiveRun.is_on() && is_lost && !has_just_ended && is_listed
     }
 
     /// Returns for how long the free lock is reserved for a rerun, which goes first; `None` if there is none, or a newer

@@ -147,9 +147,13 @@ async fn of_a_newer_run_whose_replica_does_not_answer_the_kept_end_is_shown_unle
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!(exit, Exit::Failed);
     assert!(out.contains("on n2") && out.contains("running"), "{out}");
-    assert!(err.contains("warning: n2 does not answer\nnote: it is still running"), "{err}");
+    assert!(err.contains("warning: n2 does not answer\nnote: its end is not recorded yet"), "{err}");
 
-    assert!(!err.contains("shown here"), "this command has ended: {err}");
+    let there = format!(
+        "its output may be on n2: there, `solocron logs backup --run {} --local` shows it",
+        run_id(2)
+    );
+    assert!(err.contains(&there) && !err.contains("shown here"), "this command has ended: {err}");
 
     bench.at(610);
     bench.finish("backup", lease, Verdict::plain(Outcome::Succeeded), Some(0)).await;

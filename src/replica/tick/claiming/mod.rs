@@ -270,10 +270,13 @@ impl Contest {
                 // Without a holder the lock waits for one that the store may have forgotten.
                 let held_up = if waits || by.is_none() { Reason::Late } else { Reason::Overlap };
                 // Older undecided ticks keep the reason that they already have.
-                let is_first = !self.proposal().skips_any(bid.tick);
                 if !is_rerun {
+                    let is_first = !self.proposal().skips_any(bid.tick);
                     let reason = if is_first { held_up } else { self.proposal().gap_reason(&bid) };
                     self.delayed_by = Some(reason);
+                } else if !self.proposal().skips_any(Tick(now)) {
+                    // Ticks that come from now on wait for the rerun.
+                    self.delayed_by = self.delayed_by.or(Some(Reason::Late));
                 }
                 let pause = if self.own_run_ended {
                     Duration::ZERO

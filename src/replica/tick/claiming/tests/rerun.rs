@@ -247,3 +247,17 @@ fn ticks_that_were_held_up_keep_their_reason_through_a_rerun() {
     contest.answered(&reply(Answer::Decided { by: None, how }), at(61_001), SENT, true);
     assert_eq!(contest.delayed_by, Some(Reason::StoreUnreachable));
 }
+
+#[test]
+fn ticks_that_come_while_a_rerun_waits_are_late_and_not_without_a_replica() {
+    let waits = reply(Answer::Held { by: None, frees_in: Duration::from_secs(1) });
+    for (claimed_at, reason) in [(61_000, Some(Reason::Late)), (121_000, None)] {
+        let mut contest = rerunning();
+        lost(&mut contest, &decided(None));
+        contest.hear_of_rerun(told("b", false, 0).as_ref(), at(claimed_at));
+        let bid = bid_at(&mut contest, claimed_at);
+        assert_eq!(bid.tick, Tick(at(60_000)));
+        contest.answered(&waits, at(claimed_at + 1), SENT, true);
+        assert_eq!(contest.delayed_by, reason, "another tick was due already at 121 s");
+    }
+}

@@ -38,10 +38,12 @@ bid.is_ahead = is_ahead
 -- Rule 9.
 local paused = record.paused and now < record.paused
 local rerun = bid.reruns_within and record.phase == 'idle' and record.tick == tick and has_rerun_left()
--- Whether the run was recorded as lost, and is one of these, which live replicas list.
+-- Whether the run was ended because its lock was over, and is one of these, which live replicas list. Where its own replica has
+-- just recorded it as lost, after a restart, the list is older than the record.
 local function is_lost_and_in(live)
   local is_listed = string.find(live, ' ' .. record.run .. ' ', 1, true) --[[protection: live-run, off: nil]]
-  return record.reason == 'node_lost' and is_listed
+  local has_just_ended = record.ended and record.ended <= now and now - record.ended < record.lease
+  return record.reason == 'node_lost' and not has_just_ended and is_listed
 end
 local function refuses_rerun()
   return paused or not is_under(sched) or rerun_time_left(start_deadline) <= 0 or is_lost_and_in(ARGV[27])
