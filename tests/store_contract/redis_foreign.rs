@@ -32,9 +32,12 @@ async fn a_field_that_is_none_of_ours_costs_no_heartbeat_and_goes_with_the_next(
     let (replica, keys) = (world.replica().await, keys());
     let (nodes, notices) = (keys.nodes(), keys.notices());
     // Every replica would be sent it with each heartbeat.
-    let long = format!("{} {}", replica.now().await.0, "x".repeat(70_000));
+    let long = "return redis.call('HSET', KEYS[1], 'zz', ARGV[1] .. string.rep('x', 4194304))";
+    let now = replica.now().await.0.to_string();
+    assert_eq!(world.server().cli(&["EVAL", long, "1", &nodes, &format!("{now} ")]), "1");
+    replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+    assert_eq!(world.server().cli(&["HEXISTS", &nodes, "zz"]), "0", "it is too long");
     for (key, field, value) in [
-        (&nodes, "zz", &*long),
         (&notices, "zz", "abc"),
         (&notices, "zz", "inf"),
         (&notices, "zz", "-1"),
@@ -50,6 +53,17 @@ async fn a_field_that_is_none_of_ours_costs_no_heartbeat_and_goes_with_the_next(
         assert!(pulse.notices.is_empty() && pulse.peers.len() <= 1, "{value}: {pulse:?}");
         assert_eq!(world.server().cli(&["HEXISTS", key, field]), "0", "{value} stays");
     }
+}
+
+#[tokio::test]
+async fn the_heartbeat_of_a_replica_with_thousands_of_runs_is_heard() {
+    let world = World::redis();
+    let replica = world.replica().await;
+    let running = vec![beat("a").running.remove(0); 5_000];
+    replica.store.pulse(Some(&Beat { running, ..beat("a") })).await.expect("a pulse");
+    let pulse = replica.store.pulse(Some(&beat("b"))).await.expect("a pulse");
+    let heard = pulse.peers.iter().find(|peer| peer.beat.node.as_str() == "a").expect("it is live");
+    assert_eq!(heard.beat.running.len(), 5_000);
 }
 
 #[tokio::test]
