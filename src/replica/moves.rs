@@ -12,7 +12,7 @@ use crate::hold::handle::RunExit;
 use crate::hold::holder::ReleasedLock;
 use crate::hold::start_gate::StartGate;
 use crate::job::{JobName, Tick};
-use crate::lease::{Abandon, Answer, Claim, Deadline, LiveRuns, Protection, Reply};
+use crate::lease::{Abandon, Answer, Claim, Deadline, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError, UnrecordedEnd};
 use crate::time::millis::millis;
@@ -248,13 +248,6 @@ impl Core {
         self.update_beat(|beat| {
             beat.running.iter_mut().filter(|one| one.run == run).for_each(|one| one.end = Some(end));
         });
-    }
-
-    /// Returns the runs of a job that live replicas list, this one included.
-    pub(crate) fn live_runs(&self, job: &JobName) -> LiveRuns {
-        let mut live = self.contests.get(job).map(|contest| contest.live_runs.clone()).unwrap_or_default();
-        self.beat.running.iter().filter(|own| own.job == *job).for_each(|own| own.add_to(&mut live));
-        live
     }
 
     /// Takes in that a run is over and recorded.

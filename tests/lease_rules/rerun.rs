@@ -15,6 +15,12 @@ fn wanted(claim: &mut Claim) {
     claim.on_interrupt = OnInterrupt::Rerun;
 }
 
+/// The same, where live replicas list these runs.
+fn wanted_beside(running: &[RunId], ended: &[RunId]) -> impl FnOnce(&mut Claim) + use<> {
+    let live_runs = LiveRuns { running: running.to_vec(), ended: ended.to_vec() };
+    |claim| (claim.on_interrupt, claim.live_runs) = (OnInterrupt::Rerun, live_runs)
+}
+
 /// A claim for the tick by a replica that would run it once more.
 fn claim(book: &mut Book, tick: Tick) -> Answer {
     book.claim(tick, wanted)
@@ -99,17 +105,11 @@ fn a_lost_run_that_a_live_replica_lists_is_not_rerun_while_it_may_have_ended_wel
         let mut book = Book::ready(memory);
         let lost = book.win(tick(0.0));
         book.pass(LEASE);
-        let rerun = |book: &mut Book, running: &[_], ended: &[_]| {
-            let live_runs = LiveRuns { running: running.to_vec(), ended: ended.to_vec() };
-            book.claim(tick(0.0), |claim| {
-                (claim.on_interrupt, claim.live_runs) = (OnInterrupt::Rerun, live_runs)
-            })
-        };
         let other = RunId::new();
-        let held = rerun(&mut book, &[other, lost.run], &[]);
+        let held = book.claim(tick(0.0), wanted_beside(&[other, lost.run], &[]));
         assert!(matches!(held, Answer::Held { by: None, frees_in } if frees_in == secs(1)), "{held:?}");
 
-        let refused = rerun(&mut book, &[], &[other, lost.run]);
+        let refused = book.claim(tick(0.0), wanted_beside(&[], &[other, lost.run]));
 
         assert!(matches!(refused, Answer::Decided { .. }), "{refused:?}");
         assert!(matches!(claim(&mut book, tick(0.0)), Answer::Decided { .. }), "it is refused for good");
@@ -125,20 +125,14 @@ fn a_run_that_its_replica_recorded_as_interrupted_or_lists_no_more_is_rerun() {
             let mut book = Book::ready(memory);
             let lease = book.win(tick(0.0));
             book.finish(&lease, |finish| finish.verdict = verdict);
-            let listed = |claim: &mut Claim| {
-                wanted(claim);
-                claim.live_runs = LiveRuns { running: vec![lease.run], ended: vec![lease.run] };
-            };
+            let listed = wanted_beside(&[lease.run], &[lease.run]);
             assert!(is_won(&book.claim(tick(0.0), listed), 2), "the list is older than the record");
         }
 
         let mut book = Book::ready(memory);
         book.win(tick(0.0));
         book.pass(LEASE);
-        let other = |claim: &mut Claim| {
-            wanted(claim);
-            claim.live_runs = LiveRuns { running: vec![RunId::new()], ended: vec![RunId::new()] };
-        };
+        let other = wanted_beside(&[RunId::new()], &[RunId::new()]);
         assert!(is_won(&book.claim(tick(0.0), other), 2), "another run is listed");
     }
 }

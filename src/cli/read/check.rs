@@ -11,7 +11,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::{Screen, counted};
 use crate::cli::session::{Session, env};
 use crate::config;
-use crate::config::{Config, Machine, Overrides, Places, Problem, Purpose, Severity, Source};
+use crate::config::{Config, Machine, Overrides, Places, Problem, Purpose, Source};
 use crate::run::{escapes, has_user};
 
 use super::probe::Probe;
@@ -114,12 +114,8 @@ async fn report(args: &CheckArgs, session: Session, screen: &mut Screen<'_>) -> 
 
 fn found(problem: &Problem, places: Option<&Places<'_>>) -> Found {
     let place = places.and_then(|places| places.of_problem(problem));
-    let severity = match problem.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    };
     Found {
-        severity,
+        severity: problem.severity.as_str(),
         message: problem.message.clone(),
         line: place.map(|(line, _)| line),
         column: place.map(|(_, column)| column),

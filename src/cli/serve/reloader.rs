@@ -262,10 +262,7 @@ impl Reloader {
                 None => path.to_string(),
             };
             let help = problem.help.as_deref();
-            let severity = match problem.severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-            };
+            let severity = problem.severity.as_str();
             warn!(%node, file, severity, help, "{}", problem.message);
         }
     }

@@ -14,6 +14,16 @@ pub enum Severity {
     Warning,
 }
 
+impl Severity {
+    /// Returns its name in JSON and in logs.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
 /// One problem of jobs.toml.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::job::JobName;
+use crate::job::{JobName, OnInterrupt};
 use crate::lease::{LiveRuns, Protection};
 use crate::replica::core::{Core, Effect};
 pub(crate) use crate::replica::tick::action::Won;
@@ -41,7 +41,7 @@ impl Core {
     /// a silent replica is over after its lease, and then does not count.
     pub(crate) fn hear_of_runs(&mut self, peers: &[Peer]) {
         let now = self.store_time();
-        self.contests.values_mut().for_each(|contest| contest.live_runs = LiveRuns::default());
+        self.lost.listed.clear();
         for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))
         {
             let lease = Duration::from_millis(run.lease_ms);
@@ -52,9 +52,19 @@ impl Core {
                 let is_live =
                     run.end.is_some() || self.lost.silence.was_heard_lately(&peer.beat.node, self.at.boot);
                 if is_live && peer.beat.life != self.beat.life {
-                    run.add_to(&mut contest.live_runs);
+                    run.add_to(self.lost.listed.entry(run.job.clone()).or_default());
                 }
             }
         }
+    }
+
+    /// Returns the runs of a job that live replicas list, this one included; none unless the job is rerun.
+    pub(crate) fn live_runs(&self, job: &JobName) -> LiveRuns {
+        if self.contests.get(job).is_none_or(|contest| contest.spec().on_interrupt != OnInterrupt::Rerun) {
+            return LiveRuns::default();
+        }
+        let mut live = self.lost.listed.get(job).cloned().unwrap_or_default();
+        self.beat.running.iter().filter(|own| own.job == *job).for_each(|own| own.add_to(&mut live));
+        live
     }
 }

@@ -10,7 +10,7 @@ use crate::events::peer_event::PeerEvent;
 use crate::events::run_ref::Run;
 use crate::hold::lock_request::LockRequest;
 use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
-use crate::lease::{HistoryEntry, Manual, Record};
+use crate::lease::{HistoryEntry, LiveRuns, Manual, Record};
 use crate::replica::cluster::down::{Down, DownNews, DownReplicas};
 use crate::replica::core::{Core, Effect};
 use crate::store::{Pulse, UnrecordedEnd};
@@ -53,6 +53,8 @@ struct LostRun {
 #[derive(Debug, Default)]
 pub(crate) struct LostRuns {
     pub(in crate::replica) silence: DownReplicas,
+    /// The runs that other live replicas listed when heartbeats were last exchanged.
+    pub(in crate::replica) listed: BTreeMap<JobName, LiveRuns>,
     /// Replicas that are down and have not been logged, with the time since when.
     untold: Vec<(Down, BootInstant)>,
     /// Jobs whose records have still to be read.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobSpec, NodeName, Overlap, Reason, Tick};
-use crate::lease::{Abandon, Answer, Dropped, LiveRuns, Reply};
+use crate::lease::{Abandon, Answer, Dropped, Reply};
 use crate::replica::recovery::registration::Registration;
 use crate::replica::tick::backoff;
 use crate::time::{BootInstant, UtcMillis};
@@ -77,8 +77,6 @@ pub struct Contest {
     /// Whether a run of the job here was recorded since the last claim was sent: an answer that the lock is held may be of the
     /// time before.
     own_run_ended: bool,
-    /// The runs of the job that other live replicas list, as of the last heartbeat.
-    pub(in crate::replica) live_runs: LiveRuns,
     /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
     /// start nothing.
     since: UtcMillis,
@@ -118,7 +116,6 @@ impl Contest {
             unheard_at: UtcMillis(0),
             refused_at: UtcMillis(0),
             own_run_ended: false,
-            live_runs: LiveRuns::default(),
             since: UtcMillis(0),
             begun,
             dropped: None,
