@@ -13,7 +13,7 @@ use crate::violation::Violation;
 use crate::world::{Setup, World};
 
 /// A script that shows nothing so often in a row does not.
-const TRIES: usize = 3;
+const TRIES: usize = 10;
 
 /// What is done to a world that lacks a protection.
 struct Script {
