@@ -8,7 +8,7 @@ use crate::time::UtcMillis;
 use super::rules::transition::SYNC_TOLERANCE;
 use super::{
     Abandon, Claim, Decision, Era, Finish, LeaseInstant, Manual, Protection, Record, Renew, Reply, Request,
-    Server, decide,
+    SCHEMA, Server, decide,
 };
 
 /// How many swaps of one request are tried. After that it is given up.
@@ -174,13 +174,14 @@ impl CellExchange {
 }
 
 /// Whether a decision about this record is written. One to give back always is: it makes a new version, so that a claim of the
-/// same run that is still under way fails.
+/// same run that is still under way fails. A record of a newer release is left alone: no claim is written over it either.
 fn writes(request: &Request, record: Option<&Record>, decision: &Decision) -> bool {
     let gives_back = matches!(request, Request::Abandon(_)) && Protection::AbandonWrites.is_on();
+    let is_ours = record.is_some_and(|record| record.schema <= SCHEMA);
     decision.record.as_ref() != record
         || !decision.entries.is_empty()
         || !decision.retracted.is_empty()
-        || gives_back && record.is_some()
+        || gives_back && is_ours
 }
 
 /// Whether a request may be decided from a remembered record. What takes the lock from another run is always decided from a

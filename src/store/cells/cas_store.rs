@@ -19,7 +19,7 @@ use crate::time::Clock;
 
 use super::heartbeats;
 use super::memory::CellMemory;
-use super::requests::{Asked, Decider, MOST};
+use super::requests::{Asked, CellRequest, Decider, MOST};
 use super::{Channel, ConfirmedBeat, Engine, NoteKind, Put, RequestLane, published};
 
 /// How long a request may take, with all its exchanges.
@@ -28,9 +28,9 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(4);
 /// A cluster's store over an engine.
 pub(crate) struct CasStore<E: Engine> {
     /// Shared with the batches of requests.
-    decider: Arc<Decider<E>>,
-    claims: Batcher<(JobName, Request)>,
-    finishes: Batcher<(JobName, Request)>,
+    pub(super) decider: Arc<Decider<E>>,
+    claims: Batcher<CellRequest>,
+    finishes: Batcher<CellRequest>,
 }
 
 impl<E: Engine> fmt::Debug for CasStore<E> {
@@ -65,7 +65,7 @@ impl<E: Engine> Store for CasStore<E> {
 
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
         Box::pin(async move {
-            let asked = (job.clone(), request.clone());
+            let asked = self.decider.request(job, request);
             match request {
                 Request::Claim(_) => self.claims.submit(asked).await,
                 Request::Finish(_) => self.finishes.submit(asked).await,
@@ -82,8 +82,9 @@ impl<E: Engine> Store for CasStore<E> {
         Box::pin(async move {
             let mut replies = Vec::with_capacity(requests.len());
             for together in requests.chunks(MOST) {
+                let asked = together.iter().map(|(job, request)| self.decider.request(job, request));
                 let decided =
-                    self.decider.replies(RequestLane::Others, REQUEST_LIMIT, together.to_vec()).await;
+                    self.decider.replies(RequestLane::Others, REQUEST_LIMIT, asked.collect()).await;
                 let of_all = |error: &&StoreError| !matches!(error, StoreError::Refused(_));
                 let failed =
                     decided.iter().filter_map(|replied| replied.as_ref().err()).find(of_all).cloned();
@@ -161,7 +162,7 @@ impl<E: Engine> Store for CasStore<E> {
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
         Box::pin(async move {
-            let histories = self.engine().entries(jobs, newest).await?;
+            let histories = self.engine().entries(RequestLane::Others, jobs, newest).await?;
             let of_job = |(job, entries): (&JobName, Result<Vec<super::NumberedEntry>, StoreError>)| {
                 let entries = entries?.into_iter().map(|numbered| numbered.entry).collect();
                 Ok((job.clone(), entries))

@@ -132,6 +132,7 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug + 'static {
     /// is an error of its job alone.
     fn entries<'a>(
         &'a self,
+        lane: RequestLane,
         jobs: &'a [JobName],
         newest: usize,
     ) -> Answered<'a, Vec<Result<Vec<NumberedEntry>, StoreError>>>;

@@ -13,18 +13,29 @@ use crate::store::{Diagnosis, Hint, KEPT_ENTRIES, Replied, StoreError};
 use crate::time::{BootInstant, Clock};
 
 use super::memory::{CellMemory, Written};
-use super::{CellSwap, Engine, JobCell, NumberedEntry, RequestLane, ServerMoment, published};
+use super::{CellSwap, ConfirmedBeat, Engine, JobCell, NumberedEntry, RequestLane, ServerMoment, published};
 
 /// At most this many requests share a round trip.
 pub(super) const MOST: usize = 32;
 
-/// A request on a job, and the channel for its reply.
-pub(super) type Asked = ((JobName, Request), oneshot::Sender<Replied>);
+/// A request on a job.
+#[derive(Debug, Clone)]
+pub(super) struct CellRequest {
+    job: JobName,
+    request: Request,
+    /// The newest heartbeat that the server had confirmed when the request was made. One that was made before the server went
+    /// back to older data is not written after it, even if a later heartbeat, with a smaller number, was confirmed meanwhile.
+    beat: Option<ConfirmedBeat>,
+}
+
+/// A request, and the channel for its reply.
+pub(super) type Asked = (CellRequest, oneshot::Sender<Replied>);
 
 /// A request that has no reply yet.
 struct OpenRequest {
     job: JobName,
     request: Request,
+    beat: Option<ConfirmedBeat>,
     exchange: CellExchange,
     step: ExchangeStep,
     /// The cell that the next swap replaces, and the job's history if that is needed.
@@ -45,6 +56,11 @@ pub(super) struct Decider<E> {
 }
 
 impl<E: Engine> Decider<E> {
+    /// Returns a request that is made now.
+    pub(super) fn request(&self, job: &JobName, request: &Request) -> CellRequest {
+        CellRequest { job: job.clone(), request: request.clone(), beat: self.memory.beat() }
+    }
+
     /// Decides requests in their order, and sends the reply to each as soon as it has one. Requests on one job follow each
     /// other. Those that have no reply within the limit are dropped.
     pub(super) async fn decide(&self, lane: RequestLane, limit: Duration, mut requests: Vec<Asked>) {
@@ -62,7 +78,7 @@ impl<E: Engine> Decider<E> {
         &self,
         lane: RequestLane,
         limit: Duration,
-        requests: Vec<(JobName, Request)>,
+        requests: Vec<CellRequest>,
     ) -> Vec<Replied> {
         let (asked, replies): (Vec<Asked>, Vec<_>) = requests
             .into_iter()
@@ -81,7 +97,7 @@ impl<E: Engine> Decider<E> {
         &self,
         lane: RequestLane,
         limit: Duration,
-        request: (JobName, Request),
+        request: CellRequest,
     ) -> Replied {
         self.replies(lane, limit, vec![request]).await.pop().expect("there are as many replies as requests")
     }
@@ -98,7 +114,7 @@ impl<E: Engine> Decider<E> {
 
     /// Begins with what this process knows of the cell, if that is enough.
     fn begin(&self, asked: Asked) -> OpenRequest {
-        let ((job, request), reply_to) = asked;
+        let (CellRequest { job, request, beat }, reply_to) = asked;
         let now = self.clock.boot();
         let known = self.memory.take(&job).zip(self.memory.server_time(now));
         let mut exchange = CellExchange::default();
@@ -113,7 +129,7 @@ impl<E: Engine> Decider<E> {
         let present = known.map(|(written, _)| written.cell);
         let (begun, swap_sent) = (now, now);
         let (history, reply) = (None, None);
-        OpenRequest { job, request, exchange, step, present, history, begun, swap_sent, reply, reply_to }
+        OpenRequest { job, request, beat, exchange, step, present, history, begun, swap_sent, reply, reply_to }
     }
 
     async fn read(&self, lane: RequestLane, open: &mut [OpenRequest]) {
@@ -137,7 +153,7 @@ impl<E: Engine> Decider<E> {
     }
 
     async fn swap(&self, lane: RequestLane, open: &mut [OpenRequest]) {
-        self.read_histories(open).await;
+        self.read_histories(lane, open).await;
         let mut open: Vec<_> = open.iter_mut().filter(|request| request.swap().is_some()).collect();
         if open.is_empty() {
             return;
@@ -145,7 +161,9 @@ impl<E: Engine> Decider<E> {
         let swaps: Vec<CellSwap> = open.iter_mut().map(|request| request.cell_swap()).collect();
         let sent = self.clock.boot();
         open.iter_mut().for_each(|request| request.swap_sent = sent);
-        let beat = self.memory.beat();
+        // Where one of them was made before the server went back, none is written.
+        let beats = open.iter().filter_map(|request| request.beat.as_ref());
+        let beat = beats.max_by_key(|beat| beat.count).cloned();
         let written = match self.engine.swap(lane, &swaps, beat.as_ref()).await {
             Ok(written) => written,
             Err(error) => return fail(&mut open, &error),
@@ -162,13 +180,13 @@ impl<E: Engine> Decider<E> {
 
     /// Reads the whole history of each job for whose decision it is needed. It belongs to the cell that was read if the swap
     /// finds that cell.
-    async fn read_histories(&self, open: &mut [OpenRequest]) {
+    async fn read_histories(&self, lane: RequestLane, open: &mut [OpenRequest]) {
         let mut open: Vec<_> = open.iter_mut().filter(|request| request.needs_history()).collect();
         if open.is_empty() {
             return;
         }
         let jobs: Vec<JobName> = open.iter().map(|request| request.job.clone()).collect();
-        let histories = match self.engine.entries(&jobs, KEPT_ENTRIES).await {
+        let histories = match self.engine.entries(lane, &jobs, KEPT_ENTRIES).await {
             Ok(histories) => histories,
             Err(error) => return fail(&mut open, &error),
         };
@@ -250,5 +268,5 @@ fn fail(open: &mut [&mut OpenRequest], error: &StoreError) {
 /// Returns how many of the first requests are on different jobs and may share a round trip.
 fn first_of_different_jobs(requests: &[Asked]) -> usize {
     let mut jobs = HashSet::new();
-    requests.iter().take(MOST).take_while(|((job, _), _)| jobs.insert(job)).count()
+    requests.iter().take(MOST).take_while(|(request, _)| jobs.insert(&request.job)).count()
 }

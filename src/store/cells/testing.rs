@@ -130,6 +130,7 @@ impl Engine for MemoryEngine {
 
     fn entries<'a>(
         &'a self,
+        _: RequestLane,
         jobs: &'a [JobName],
         newest: usize,
     ) -> Answered<'a, Vec<Result<Vec<NumberedEntry>, StoreError>>> {

@@ -7,13 +7,13 @@ use crate::job::{Cause, JobName, NodeName, Outcome, Reason, RunId, Tick, Verdict
 use crate::lease::testing;
 use crate::lease::{
     Abandon, Answer, Caller, Claim, Decision, Era, Finish, HistoryEntry, Leap, Lease, Passed, Record, Renew,
-    Reply, Request, Version,
+    Reply, Request, SCHEMA, Version,
 };
 use crate::store::{Beat, Store, StoreError, Told};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
 
 use super::testing::{MemoryEngine, MemoryServer};
-use super::{CasStore, JobCell, NumberedEntry};
+use super::{CasStore, JobCell, NumberedEntry, RequestLane};
 
 const NOW: UtcMillis = UtcMillis(1_800_000_000_000);
 const LEASE: Duration = Duration::from_secs(30);
@@ -276,6 +276,38 @@ async fn a_server_that_went_back_behind_the_last_heartbeat_takes_no_swap() {
     assert!(matches!(refused, Err(StoreError::Refused(_))), "{refused:?}");
     store.pulse(Some(&beat)).await.expect("a pulse");
     assert!(is_won(&ask(&store, &claim(RunId::new(), NOW)).await));
+}
+
+#[tokio::test]
+async fn a_request_from_before_the_server_went_back_is_not_written_after_the_next_heartbeat() {
+    let engine = engine();
+    let store = store(&engine);
+    let beat = Beat::of(node(), RunId::new(), "f".into(), NOW);
+    let before = engine.server().kept.clone();
+    store.pulse(Some(&beat)).await.expect("a pulse");
+    store.pulse(Some(&beat)).await.expect("a pulse");
+    let made = store.decider.request(&job(), &claim(RunId::new(), NOW));
+
+    engine.server().kept = before;
+    assert_eq!(store.pulse(Some(&beat)).await.expect("a pulse").count, 1);
+
+    let late = store.decider.reply(RequestLane::Others, Duration::from_secs(4), made).await;
+    assert!(matches!(late, Err(StoreError::Refused(_))), "{late:?}");
+    assert!(is_won(&ask(&store, &claim(RunId::new(), NOW)).await));
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_release_is_not_written_over() {
+    let engine = engine();
+    let store = store(&engine);
+    engine.server().kept.cells.get_mut(&job()).expect("a cell").record.schema = SCHEMA + 1;
+    let run = RunId::new();
+    let abandon = Request::Abandon(Abandon { run, era: Era("e1".into()), edited: false });
+    for request in [abandon, claim(run, NOW)] {
+        let answer = ask(&store, &request).await.expect("an answer").answer;
+        assert_eq!(answer, Answer::NewerSchema(SCHEMA + 1));
+    }
+    assert_eq!(engine.server().swaps, 0);
 }
 
 /// An entry of a small world, in which ticks, runs and reasons often meet.

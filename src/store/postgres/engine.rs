@@ -159,13 +159,14 @@ impl PostgresEngine {
 
     async fn read_entries(
         &self,
+        lane: RequestLane,
         jobs: &[JobName],
         newest: usize,
     ) -> Result<Vec<Result<Vec<NumberedEntry>, StoreError>>, StoreError> {
         let names: Vec<&str> = jobs.iter().map(JobName::as_str).collect();
         let newest = i64::try_from(newest).unwrap_or(i64::MAX);
         let parameters: [Parameter<'_>; 2] = [(&names, Type::TEXT_ARRAY), (&newest, Type::INT8)];
-        let rows = self.query(RequestLane::Others, sql::ENTRIES, &parameters).await?;
+        let rows = self.query(lane, sql::ENTRIES, &parameters).await?;
         let mut histories: Vec<_> = jobs.iter().map(|_| Ok(Vec::new())).collect();
         for row in &rows {
             let (place, number, text): (i64, i64, String) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
@@ -322,10 +323,11 @@ impl Engine for PostgresEngine {
 
     fn entries<'a>(
         &'a self,
+        lane: RequestLane,
         jobs: &'a [JobName],
         newest: usize,
     ) -> Answered<'a, Vec<Result<Vec<NumberedEntry>, StoreError>>> {
-        Box::pin(self.read_entries(jobs, newest))
+        Box::pin(self.read_entries(lane, jobs, newest))
     }
 
     fn exchange<'a>(
