@@ -83,8 +83,7 @@ impl<E: Engine> Store for CasStore<E> {
             let mut replies = Vec::with_capacity(requests.len());
             for together in requests.chunks(MOST) {
                 let asked = together.iter().map(|(job, request)| self.decider.request(job, request));
-                let decided =
-                    self.decider.replies(RequestLane::Others, REQUEST_LIMIT, asked.collect()).await;
+                let decided = self.decider.replies(RequestLane::Others, REQUEST_LIMIT, asked.collect()).await;
                 let of_all = |error: &&StoreError| !matches!(error, StoreError::Refused(_));
                 let failed =
                     decided.iter().filter_map(|replied| replied.as_ref().err()).find(of_all).cloned();

@@ -93,12 +93,7 @@ impl<E: Engine> Decider<E> {
     }
 
     /// Decides one request.
-    pub(super) async fn reply(
-        &self,
-        lane: RequestLane,
-        limit: Duration,
-        request: CellRequest,
-    ) -> Replied {
+    pub(super) async fn reply(&self, lane: RequestLane, limit: Duration, request: CellRequest) -> Replied {
         self.replies(lane, limit, vec![request]).await.pop().expect("there are as many replies as requests")
     }
 
@@ -129,7 +124,19 @@ impl<E: Engine> Decider<E> {
         let present = known.map(|(written, _)| written.cell);
         let (begun, swap_sent) = (now, now);
         let (history, reply) = (None, None);
-        OpenRequest { job, request, beat, exchange, step, present, history, begun, swap_sent, reply, reply_to }
+        OpenRequest {
+            job,
+            request,
+            beat,
+            exchange,
+            step,
+            present,
+            history,
+            begun,
+            swap_sent,
+            reply,
+            reply_to,
+        }
     }
 
     async fn read(&self, lane: RequestLane, open: &mut [OpenRequest]) {
