@@ -279,7 +279,7 @@ async fn a_server_that_went_back_behind_the_last_heartbeat_takes_no_swap() {
 }
 
 #[tokio::test]
-async fn a_request_from_before_the_server_went_back_is_not_written_after_the_next_heartbeat() {
+async fn a_request_from_before_a_rollback_is_not_written_after_the_next_heartbeat() {
     let engine = engine();
     let store = store(&engine);
     let beat = Beat::of(node(), RunId::new(), "f".into(), NOW);
