@@ -15,7 +15,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Returns its name in JSON and in logs.
+    /// Returns its name.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -121,11 +121,11 @@ impl Problems {
 
 /// Counts problems: `3 errors, 1 warning`.
 pub(crate) fn tally(problems: &[Problem]) -> String {
-    let count = |severity, word: &str| {
+    let count = |severity: Severity| {
         let n = problems.iter().filter(|problem| problem.severity == severity).count();
-        (n > 0).then(|| format!("{n} {word}{}", if n == 1 { "" } else { "s" }))
+        (n > 0).then(|| format!("{n} {}{}", severity.as_str(), if n == 1 { "" } else { "s" }))
     };
-    let parts = [count(Severity::Error, "error"), count(Severity::Warning, "warning")];
+    let parts = [Severity::Error, Severity::Warning].map(count);
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

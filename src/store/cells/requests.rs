@@ -33,9 +33,7 @@ pub(super) type Asked = (CellRequest, oneshot::Sender<Replied>);
 
 /// A request that has no reply yet.
 struct OpenRequest {
-    job: JobName,
-    request: Request,
-    beat: Option<ConfirmedBeat>,
+    asked: CellRequest,
     exchange: CellExchange,
     step: ExchangeStep,
     /// The cell that the next swap replaces, and the job's history if that is needed.
@@ -109,34 +107,22 @@ impl<E: Engine> Decider<E> {
 
     /// Begins with what this process knows of the cell, if that is enough.
     fn begin(&self, asked: Asked) -> OpenRequest {
-        let (CellRequest { job, request, beat }, reply_to) = asked;
+        let (asked, reply_to) = asked;
         let now = self.clock.boot();
-        let known = self.memory.take(&job).zip(self.memory.server_time(now));
+        let known = self.memory.take(&asked.job).zip(self.memory.server_time(now));
         let mut exchange = CellExchange::default();
         let step = match &known {
             None => ExchangeStep::Read,
             Some((Written { cell, era }, store_time)) => {
                 let remembered = Remembered { record: &cell.record, version: cell.version, era };
                 let estimate = ServerMoment { now: *store_time, era: era.clone() }.server();
-                exchange.begin(&request, Some(remembered), &estimate)
+                exchange.begin(&asked.request, Some(remembered), &estimate)
             }
         };
         let present = known.map(|(written, _)| written.cell);
         let (begun, swap_sent) = (now, now);
         let (history, reply) = (None, None);
-        OpenRequest {
-            job,
-            request,
-            beat,
-            exchange,
-            step,
-            present,
-            history,
-            begun,
-            swap_sent,
-            reply,
-            reply_to,
-        }
+        OpenRequest { asked, exchange, step, present, history, begun, swap_sent, reply, reply_to }
     }
 
     async fn read(&self, lane: RequestLane, open: &mut [OpenRequest]) {
@@ -144,7 +130,7 @@ impl<E: Engine> Decider<E> {
         if open.is_empty() {
             return;
         }
-        let jobs: Vec<JobName> = open.iter().map(|request| request.job.clone()).collect();
+        let jobs: Vec<JobName> = open.iter().map(|request| request.asked.job.clone()).collect();
         let (cells, moment) = match self.engine.read(lane, &jobs).await {
             Ok(read) => read,
             Err(error) => return fail(&mut open, &error),
@@ -169,7 +155,7 @@ impl<E: Engine> Decider<E> {
         let sent = self.clock.boot();
         open.iter_mut().for_each(|request| request.swap_sent = sent);
         // Where one of them was made before the server went back, none is written.
-        let beats = open.iter().filter_map(|request| request.beat.as_ref());
+        let beats = open.iter().filter_map(|request| request.asked.beat.as_ref());
         let beat = beats.max_by_key(|beat| beat.count).cloned();
         let written = match self.engine.swap(lane, &swaps, beat.as_ref()).await {
             Ok(written) => written,
@@ -192,7 +178,7 @@ impl<E: Engine> Decider<E> {
         if open.is_empty() {
             return;
         }
-        let jobs: Vec<JobName> = open.iter().map(|request| request.job.clone()).collect();
+        let jobs: Vec<JobName> = open.iter().map(|request| request.asked.job.clone()).collect();
         let histories = match self.engine.entries(lane, &jobs, KEPT_ENTRIES).await {
             Ok(histories) => histories,
             Err(error) => return fail(&mut open, &error),
@@ -226,7 +212,7 @@ impl OpenRequest {
     fn read(&mut self, cell: Option<JobCell>, server: &Server) {
         let (record, version) =
             (cell.as_ref().map(|cell| &cell.record), cell.as_ref().map(|cell| cell.version));
-        self.step = self.exchange.read(&self.request, record, version, server);
+        self.step = self.exchange.read(&self.asked.request, record, version, server);
         self.present = cell;
     }
 
@@ -236,9 +222,10 @@ impl OpenRequest {
         let nonce = Uuid::new_v4().as_u64_pair().0;
         let (cell, entries, removed) = JobCell::after(self.present.as_ref(), decision, history, nonce);
         let mark = self.present.as_ref().map(|cell| cell.record.mark);
-        let hint = Hint::of(&self.job, &conditions.era, &self.request, mark, &decision.reply);
+        let CellRequest { job, request, .. } = &self.asked;
+        let hint = Hint::of(job, &conditions.era, request, mark, &decision.reply);
         let hint = hint.as_ref().and_then(published::write_hint);
-        CellSwap { job: self.job.clone(), conditions: conditions.clone(), cell, entries, removed, hint }
+        CellSwap { job: job.clone(), conditions: conditions.clone(), cell, entries, removed, hint }
     }
 
     /// Sends the reply if there is one; otherwise returns the request, unless its caller has gone.
@@ -256,7 +243,7 @@ impl OpenRequest {
                 let why = format!(
                     "job `{}`: its record could not be written in several attempts: other replicas changed it each time, or \
                      the way to the store takes more than a second, or the store went back to older data",
-                    self.job
+                    self.asked.job
                 );
                 let help = "the request is repeated; if this stays, see round trip and clock in `solocron check --probe`";
                 Err(StoreError::Refused(Diagnosis::from(why).help(help)))
